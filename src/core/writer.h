@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing a segment: one process, one thread.
+ *
+ * A pass is: writer_begin(); then, when the tree's shape changed, writer_shape(); then writer_row()
+ * for groups whose numbers changed; then writer_publish(). Rows not given keep their values.
+ */
+#ifndef FRESHET_WRITER_H
+#define FRESHET_WRITER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <freshet/freshet.h>
+
+struct writer;
+
+struct writer_options {
+	size_t size;             /* of this structure */
+	const char *producer;    /* at most 63 bytes */
+	const char *socket;      /* file name of the refresh socket beside the segment, or NULL */
+	const struct freshet_stat *stats;
+	unsigned nstats;
+	unsigned max_groups;
+	unsigned nbanks;         /* 0: 4 */
+	uint64_t interval_ns;
+};
+
+/*
+ * path NULL: an anonymous segment (memfd), for a reader in the same process. Otherwise the file is
+ * made under another name in the same directory (O_NOFOLLOW, O_EXCL, mode 0640), locked, and
+ * renamed to path; `path.lock` is held for the writer's lifetime.
+ * -EBUSY: a living writer has it; -ENOSPC: no room; -EPERM: the directory belongs to another user
+ * or others may write to it; -EINVAL.
+ */
+int writer_open(const char *path, const struct writer_options *options, struct writer **ret);
+
+/* Marks the segment closed and removes the file (of an anonymous one: nothing). NULL is fine. */
+void writer_close(struct writer *w);
+
+/* The segment's descriptor; the writer's. For freshet_attach_fd(). */
+int writer_fd(const struct writer *w);
+
+struct writer_node {
+	uint64_t id;
+	const char *name;    /* at most FRESHET_NAME_MAX bytes; read only when the node is new */
+	uint32_t parent;     /* position in the same array; of the root (position 0): 0 */
+	uint32_t slot;       /* WRITER_NEW: assign one; else what an earlier call put here */
+};
+#define WRITER_NEW UINT32_MAX
+
+/* Starts a pass. begin_ns: CLOCK_MONOTONIC before the first number was read. */
+void writer_begin(struct writer *w, uint64_t begin_ns);
+
+/*
+ * The whole tree, in pre-order. New nodes get their slot written into them; slots of nodes no longer
+ * listed are freed, and reused once no bank shows them. *overflowed is how many nodes were left out
+ * (with all their descendants) because there was no room or no memory; their slot stays WRITER_NEW.
+ */
+void writer_shape(struct writer *w, struct writer_node *nodes, uint32_t count,
+		  uint32_t *overflowed);
+
+/* A node's numbers; values has nstats words. Slot as assigned by writer_shape. */
+void writer_row(struct writer *w, uint32_t slot, const uint64_t *values, uint64_t present);
+
+/* Makes the pass visible. Returns its number. */
+uint64_t writer_publish(struct writer *w, uint64_t end_ns);
+
+void writer_set_interval(struct writer *w, uint64_t interval_ns);
+
+#endif
