@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements where.h. Whether a directory can be trusted is checked by who opens the file. */
+#include "base/where.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool good_name(const char *name)
+{
+	if (!*name || *name == '.')
+		return false;
+	for (const char *p = name; *p; p++)
+		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||
+		      (*p >= '0' && *p <= '9') || strchr("._-", *p)))
+			return false;
+	return true;
+}
+
+static int where_below(const char *directory, const char *name, char *buf, size_t size)
+{
+	int len;
+
+	if (strchr(name, '/'))
+		len = snprintf(buf, size, "%s", name);
+	else if (good_name(name))
+		len = snprintf(buf, size, "%s/freshet/%s", directory, name);
+	else
+		return -EINVAL;
+	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
+}
+
+int where_system_segment(const char *name, char *buf, size_t size)
+{
+	return where_below("/run", name, buf, size);
+}
+
+int where_segment(const char *name, char *buf, size_t size)
+{
+	const char *runtime = getenv("XDG_RUNTIME_DIR");
+
+	if (geteuid() == 0 || strchr(name, '/'))
+		return where_system_segment(name, buf, size);
+	if (!runtime || *runtime != '/')
+		return -ENOENT;
+	return where_below(runtime, name, buf, size);
+}
+
+int where_make_directory(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+	char *directory;
+	int r = 0;
+
+	if (!slash || slash == file)
+		return 0;
+	directory = strndup(file, (size_t)(slash - file));
+	if (!directory)
+		return -ENOMEM;
+	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
+		r = -errno;
+	free(directory);
+	return r;
+}

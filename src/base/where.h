@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Where segments live: the one rule that `serve` and all who read it share. */
+#ifndef FRESHET_WHERE_H
+#define FRESHET_WHERE_H
+
+#include <stddef.h>
+
+#define WHERE_DEFAULT "host" /* the segment that `serve` keeps unless told otherwise */
+
+/*
+ * File of the segment called name: /run/freshet/NAME for root, $XDG_RUNTIME_DIR/freshet/NAME
+ * otherwise. A name with a slash in it is a file name already and is taken as it is.
+ * -EINVAL: no name (letters, digits, '.', '_', '-'; no '.' in front); -ENOENT: XDG_RUNTIME_DIR is
+ * not set; -ENAMETOOLONG.
+ */
+int where_segment(const char *name, char *buf, size_t size);
+
+/* Where segments of the superuser's `serve` are, whoever asks: /run/freshet/NAME. */
+int where_system_segment(const char *name, char *buf, size_t size);
+
+/* Makes the directory of the file (mode 0755, its parent must be there). 0 or -errno. */
+int where_make_directory(const char *file);
+
+#endif
