@@ -1,0 +1,39 @@
+# Thin targets over meson; `make run` and `make check` are the two commands. See CONTRIBUTING.md.
+# RUN_ARGS: options for `freshet serve`. PREFIX, DESTDIR: as usual. FUZZ_SECONDS: of each target.
+
+PREFIX ?=
+DESTDIR ?=
+RUN_ARGS ?=
+CHECK_ARGS ?=
+FUZZ_SECONDS ?= 10
+
+# Debian keeps bpftool there, and not in an ordinary user's PATH.
+export PATH := $(PATH):/usr/sbin:/sbin
+
+all: build/build.ninja
+	ninja -C build
+
+build/build.ninja:
+	meson setup build
+
+run:
+	tools/install-deps run
+	$(MAKE) --no-print-directory all
+	build/freshet serve $(RUN_ARGS)
+
+check:
+	tools/install-deps check
+	tools/check $(CHECK_ARGS)
+
+install: all
+	$(if $(PREFIX),meson configure build -Dprefix=$(PREFIX))
+	meson install -C build $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	$(if $(DESTDIR),,-ldconfig)
+
+fuzz:
+	tools/fuzz $(FUZZ_SECONDS)
+
+clean:
+	rm -rf build build-gcc build-clang build-asan build-fuzz
+
+.PHONY: all run check install fuzz clean
