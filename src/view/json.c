@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements json.h. */
+#include "view/json.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/utf8.h"
+
+/* The inside of a string. */
+static void add_escaped(struct buf *out, const char *s)
+{
+	size_t len = strlen(s);
+
+	for (size_t i = 0, n; i < len; i += n) {
+		unsigned char c = (unsigned char)s[i];
+
+		n = utf8_char(s + i, len - i);
+		if (!n) {
+			buf_str(out, UTF8_REPLACEMENT);
+			n = 1;
+		} else if (c < 0x20) {
+			buf_printf(out, "\\u%04x", c);
+		} else {
+			if (c == '"' || c == '\\')
+				buf_char(out, '\\');
+			buf_add(out, s + i, n);
+		}
+	}
+}
+
+void json_string(struct buf *out, const char *s)
+{
+	buf_char(out, '"');
+	add_escaped(out, s);
+	buf_char(out, '"');
+}
+
+static void add_value(struct buf *out, const struct freshet_stat *stat, uint64_t value)
+{
+	if (stat->kind == FRESHET_GAUGE && (int64_t)value < 0) {
+		buf_char(out, '-');
+		value = 0 - value;
+	}
+	buf_u64(out, stat->unit == FRESHET_NANOSECONDS ? value / 1000 : value);
+}
+
+/* ,"cpu":{...} for each family that the group has something of. */
+static void add_families(struct buf *out, const struct freshet_stat *stats, size_t nstats,
+			 const uint64_t *values, uint64_t present)
+{
+	uint64_t done = 0;
+
+	for (size_t i = 0; i < nstats; i++) {
+		bool first = true;
+
+		if (!(present >> i & 1) || done >> i & 1)
+			continue;
+		buf_char(out, ',');
+		json_string(out, stats[i].family);
+		buf_str(out, ":{");
+		for (size_t j = i; j < nstats; j++) {
+			if (!(present >> j & 1) || strcmp(stats[j].family, stats[i].family) != 0)
+				continue;
+			done |= 1ull << j;
+			if (!first)
+				buf_char(out, ',');
+			first = false;
+			json_string(out, stats[j].key);
+			buf_char(out, ':');
+			add_value(out, &stats[j], values[j]);
+		}
+		buf_char(out, '}');
+	}
+}
+
+/* Nothing for the root. */
+static void add_path(struct buf *out, const struct freshet_entry *entries, size_t i)
+{
+	if (i == 0)
+		return;
+	add_path(out, entries, entries[i].parent);
+	buf_char(out, '/');
+	add_escaped(out, entries[i].name);
+}
+
+void json_head(struct buf *out, uint64_t pass, uint64_t age_ns)
+{
+	buf_str(out, "{\"pass\":");
+	buf_u64(out, pass);
+	buf_str(out, ",\"age_us\":");
+	buf_u64(out, age_ns / 1000);
+	buf_char(out, ',');
+}
+
+void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstats,
+		 const struct freshet_entry *entries, size_t at, uint32_t depth)
+{
+	size_t end = at + entries[at].size;
+
+	buf_str(out, "\"groups\":[");
+	for (size_t i = at; i < end;) {
+		const struct freshet_entry *e = &entries[i];
+
+		buf_str(out, i == at ? "\n{\"path\":\"" : ",\n{\"path\":\"");
+		if (i == 0)
+			buf_char(out, '/');
+		add_path(out, entries, i);
+		buf_str(out, "\",\"id\":");
+		buf_u64(out, e->id);
+		if (i != at) {
+			buf_str(out, ",\"parent\":");
+			buf_u64(out, entries[e->parent].id);
+		}
+		add_families(out, stats, nstats, e->values, e->present);
+		buf_char(out, '}');
+		i += e->depth - entries[at].depth >= depth ? e->size : 1;
+	}
+	buf_str(out, "\n]}\n");
+}
+
+void json_group(struct buf *out, const struct freshet_stat *stats, size_t nstats, const char *path,
+		uint64_t id, uint64_t age_ns, const uint64_t *values, uint64_t present)
+{
+	buf_str(out, "{\"path\":");
+	json_string(out, path);
+	buf_str(out, ",\"id\":");
+	buf_u64(out, id);
+	buf_str(out, ",\"age_us\":");
+	buf_u64(out, age_ns / 1000);
+	add_families(out, stats, nstats, values, present);
+	buf_str(out, "}\n");
+}

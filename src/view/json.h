@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Groups as JSON (RFC 8259). Pure: from entries into a buffer; errors are in out->error.
+ *
+ * A group's stats stand in one object per family, under the source's own keys and in the units
+ * those keys name: times in microseconds. What a group does not have is left out. Names are bytes,
+ * JSON is UTF-8: bytes that are none become U+FFFD; "id" tells groups apart in any case.
+ */
+#ifndef FRESHET_JSON_H
+#define FRESHET_JSON_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <freshet/freshet.h>
+
+#include "base/buf.h"
+
+#define JSON_ALL_DEPTHS UINT32_MAX
+
+/*
+ * A tree is two parts, because the first is new with every answer and the second only with every
+ * pass: {"pass":7,"age_us":1200, and "groups":[...]}, the latter with a newline at its end.
+ */
+void json_head(struct buf *out, uint64_t pass, uint64_t age_ns);
+
+/*
+ * "groups" of the subtree at `at`, in pre-order, down to depth levels below it. entries is the
+ * whole snapshot. Each group is {"path","id","parent","cpu":{...}}; "parent" is the id of the group
+ * above and is missing in the first, so that a subtree says nothing about what is around it.
+ */
+void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstats,
+		 const struct freshet_entry *entries, size_t at, uint32_t depth);
+
+/* One group on a line of its own: {"path","id","age_us","cpu":{...}}. */
+void json_group(struct buf *out, const struct freshet_stat *stats, size_t nstats, const char *path,
+		uint64_t id, uint64_t age_ns, const uint64_t *values, uint64_t present);
+
+/* A string with its quotes. */
+void json_string(struct buf *out, const char *s);
+
+#endif

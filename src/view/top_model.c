@@ -1,0 +1,557 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Implements top_model.h.
+ *
+ * Two generations of groups: `now` and, while a pass is taken in, the one before it, found by id
+ * through a hash table. Rows are made from `now` alone. Trees come from outside: no recursion, and
+ * positions are clamped, so that a nonsensical tree gives nonsensical rows and nothing worse.
+ */
+#include "view/top_model.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const top_sort_names[TOP_NSORTS] = {
+	"cpu", "user", "system", "throttled", "time", "name",
+};
+
+/* Groups of one pass with their names in one block. */
+struct generation {
+	struct top_group *group;
+	char *names;
+	uint32_t *hash; /* position + 1 by id; 0: free. A power of two, at least twice the groups */
+	size_t mask;
+	uint32_t count;
+};
+
+struct top_model {
+	struct generation now;
+	uint64_t pass; /* 0: none yet */
+	uint64_t begin_ns;
+	uint8_t identity[16];
+
+	enum top_sort by;
+	bool reverse;
+	bool flat;
+	char filter[256];
+
+	struct top_row *row;   /* room for as many as groups */
+	uint32_t *scratch;     /* the same: children being sorted, then the stack */
+	uint32_t *scratch_row; /* row of the parent, beside the stack */
+	bool *kept;	       /* by group: it or a descendant matches */
+	size_t nrows;
+
+	uint64_t selected_id;
+	size_t selected;
+	size_t first; /* row at the window's top */
+};
+
+int top_model_new(struct top_model **ret)
+{
+	struct top_model *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	*ret = m;
+	return 0;
+}
+
+static void generation_free(struct generation *g)
+{
+	free(g->group);
+	free(g->names);
+	free(g->hash);
+}
+
+void top_model_free(struct top_model *m)
+{
+	if (!m)
+		return;
+	generation_free(&m->now);
+	free(m->row);
+	free(m->scratch);
+	free(m->scratch_row);
+	free(m->kept);
+	free(m);
+}
+
+/* ---- taking a pass in ---- */
+
+static size_t hash_of(uint64_t id, size_t mask)
+{
+	return (size_t)((id * 0x9e3779b97f4a7c15ull) >> 20) & mask;
+}
+
+static const struct top_group *generation_find(const struct generation *g, uint64_t id)
+{
+	if (!g->count)
+		return NULL;
+	for (size_t i = hash_of(id, g->mask); g->hash[i]; i = (i + 1) & g->mask) {
+		const struct top_group *found = &g->group[g->hash[i] - 1];
+
+		if (found->id == id)
+			return found;
+	}
+	return NULL;
+}
+
+static void generation_insert(struct generation *g, uint32_t position)
+{
+	size_t i = hash_of(g->group[position].id, g->mask);
+
+	while (g->hash[i])
+		i = (i + 1) & g->mask;
+	g->hash[i] = position + 1;
+}
+
+static int generation_alloc(struct generation *g, uint32_t count, size_t names)
+{
+	size_t slots = 16;
+
+	while (slots < 2 * (size_t)count)
+		slots *= 2;
+	g->group = calloc(count, sizeof(*g->group));
+	g->names = malloc(names);
+	g->hash = calloc(slots, sizeof(*g->hash));
+	g->mask = slots - 1;
+	g->count = count;
+	if (g->group && g->names && g->hash)
+		return 0;
+	generation_free(g);
+	return -ENOMEM;
+}
+
+static void rates(struct top_group *to, const struct top_group *before, uint64_t elapsed_ns)
+{
+	for (unsigned c = 0; c < TOP_NCOLUMNS; c++) {
+		to->percent[c] = NAN;
+		if (before && elapsed_ns && (to->present & before->present & 1u << c) &&
+		    to->value[c] >= before->value[c])
+			to->percent[c] = 100.0 * (double)(to->value[c] - before->value[c]) /
+					 (double)elapsed_ns;
+	}
+}
+
+/* Fills next from the pass; before: the generation to carry on from; elapsed_ns 0: no rates. */
+static int generation_take(struct generation *next, const struct generation *before,
+			   const struct top_pass *pass, uint64_t elapsed_ns)
+{
+	const struct freshet_entry *root = &pass->entries[pass->first];
+	uint32_t count = root->size;
+	size_t names = 0;
+	char *at;
+
+	for (uint32_t i = 0; i < count; i++)
+		names += strlen(root[i].name) + 1;
+	if (generation_alloc(next, count, names))
+		return -ENOMEM;
+	at = next->names;
+	for (uint32_t i = 0; i < count; i++) {
+		const struct freshet_entry *e = &root[i];
+		const struct top_group *old = generation_find(before, e->id);
+		struct top_group *g = &next->group[i];
+		size_t len = strlen(e->name) + 1;
+
+		g->id = e->id;
+		g->name = memcpy(at, e->name, len);
+		at += len;
+		g->parent = i && e->parent >= pass->first ? e->parent - (uint32_t)pass->first : 0;
+		if (g->parent >= i)
+			g->parent = 0;
+		g->size = e->size && e->size <= count - i ? e->size : 1;
+		g->depth = e->depth >= root->depth ? e->depth - root->depth : 0;
+		for (unsigned c = 0; c < TOP_NCOLUMNS; c++) {
+			int column = pass->column[c];
+
+			if (column < 0 || !(e->present >> column & 1))
+				continue;
+			g->value[c] = e->values[column];
+			g->present |= 1u << c;
+		}
+		g->folded = old && old->folded;
+		rates(g, old, elapsed_ns);
+		generation_insert(next, i);
+	}
+	return 0;
+}
+
+static int grow_rows(struct top_model *m, uint32_t count)
+{
+	struct top_row *row = malloc(count * sizeof(*row));
+	uint32_t *scratch = malloc(count * sizeof(*scratch));
+	uint32_t *scratch_row = malloc(count * sizeof(*scratch_row));
+	bool *kept = malloc(count * sizeof(*kept));
+
+	if (!row || !scratch || !scratch_row || !kept) {
+		free(row);
+		free(scratch);
+		free(scratch_row);
+		free(kept);
+		return -ENOMEM;
+	}
+	free(m->row);
+	free(m->scratch);
+	free(m->scratch_row);
+	free(m->kept);
+	m->row = row;
+	m->scratch = scratch;
+	m->scratch_row = scratch_row;
+	m->kept = kept;
+	return 0;
+}
+
+static void build_rows(struct top_model *m);
+
+int top_model_pass(struct top_model *m, const struct top_pass *pass)
+{
+	bool same = m->pass && !memcmp(m->identity, pass->identity, sizeof(m->identity));
+	uint64_t elapsed_ns = 0;
+	struct generation next;
+	int r;
+
+	if (same && pass->moment.pass == m->pass)
+		return 0;
+	if (same && pass->moment.begin_ns > m->begin_ns)
+		elapsed_ns = pass->moment.begin_ns - m->begin_ns;
+	r = generation_take(&next, &m->now, pass, elapsed_ns);
+	if (r < 0)
+		return r;
+	if (next.count > m->now.count) {
+		r = grow_rows(m, next.count);
+		if (r < 0) {
+			generation_free(&next);
+			return r;
+		}
+	}
+	if (!m->pass)
+		m->selected_id = next.group[0].id;
+	generation_free(&m->now);
+	m->now = next;
+	m->pass = pass->moment.pass;
+	m->begin_ns = pass->moment.begin_ns;
+	memcpy(m->identity, pass->identity, sizeof(m->identity));
+	build_rows(m);
+	return 1;
+}
+
+/* ---- rows ---- */
+
+/* Negative: a before b in the order wanted. Ties: by name, then as the pass has them. */
+static int compare(const struct top_model *m, uint32_t ia, uint32_t ib)
+{
+	const struct top_group *a = &m->now.group[ia], *b = &m->now.group[ib];
+	double va = 0, vb = 0;
+	int r;
+
+	switch (m->by) {
+	case TOP_BY_CPU:
+		va = a->percent[TOP_USAGE], vb = b->percent[TOP_USAGE];
+		break;
+	case TOP_BY_USER:
+		va = a->percent[TOP_USER], vb = b->percent[TOP_USER];
+		break;
+	case TOP_BY_SYSTEM:
+		va = a->percent[TOP_SYSTEM], vb = b->percent[TOP_SYSTEM];
+		break;
+	case TOP_BY_THROTTLED:
+		va = a->percent[TOP_THROTTLED], vb = b->percent[TOP_THROTTLED];
+		break;
+	case TOP_BY_TIME:
+		va = (double)a->value[TOP_USAGE], vb = (double)b->value[TOP_USAGE];
+		break;
+	case TOP_BY_NAME:
+	case TOP_NSORTS:
+		break;
+	}
+	/* what has no rate comes last, whatever the direction */
+	if (isnan(va) != isnan(vb))
+		return isnan(va) ? 1 : -1;
+	if (va != vb && !isnan(va))
+		return (va < vb) == m->reverse ? -1 : 1;
+	r = strcmp(a->name, b->name);
+	if (r)
+		return m->by == TOP_BY_NAME && m->reverse ? -r : r;
+	return ia < ib ? -1 : ia > ib;
+}
+
+static int compare_r(const void *a, const void *b, void *m)
+{
+	return compare(m, *(const uint32_t *)a, *(const uint32_t *)b);
+}
+
+/* Sets matched and kept of every group. */
+static void match(struct top_model *m)
+{
+	uint32_t count = m->now.count;
+	char path[FRESHET_PATH_MAX];
+
+	for (uint32_t i = 0; i < count; i++) {
+		m->now.group[i].matched = true;
+		if (m->filter[0]) {
+			top_model_path(m, i, path, sizeof(path));
+			m->now.group[i].matched = strcasestr(path, m->filter);
+		}
+		m->kept[i] = m->now.group[i].matched;
+	}
+	for (uint32_t i = count; i-- > 1;)
+		if (m->kept[i])
+			m->kept[m->now.group[i].parent] = true;
+}
+
+static void push_row(struct top_model *m, uint32_t group, uint32_t parent, bool last)
+{
+	m->row[m->nrows++] = (struct top_row){ .group = group, .parent = parent, .last = last };
+}
+
+/* Depth first, siblings sorted; m->scratch is the stack, whose top is what comes next. */
+static void build_tree(struct top_model *m)
+{
+	uint32_t depth = 0;
+	bool flat = m->flat;
+
+	if (m->kept[0] || !m->filter[0]) {
+		m->scratch[depth] = 0;
+		m->scratch_row[depth++] = 0;
+	}
+	while (depth) {
+		uint32_t i = m->scratch[--depth], parent = m->scratch_row[depth];
+		const struct top_group *g = &m->now.group[i];
+		uint32_t bottom = depth;
+
+		/* siblings lie together on the stack, the last of them lowest */
+		if (!flat || g->matched)
+			push_row(m, i, flat ? 0 : parent,
+				 !depth || m->scratch_row[depth - 1] != parent);
+		if (!flat && g->folded && !m->filter[0])
+			continue;
+		parent = flat ? i : (uint32_t)m->nrows - 1;
+		for (uint32_t c = i + 1; c < i + g->size; c += m->now.group[c].size) {
+			if (m->now.group[c].parent != i || !m->kept[c])
+				continue;
+			m->scratch[depth] = c;
+			m->scratch_row[depth++] = parent;
+		}
+		if (depth - bottom < 2)
+			continue;
+		qsort_r(m->scratch + bottom, depth - bottom, sizeof(*m->scratch), compare_r, m);
+		for (uint32_t a = bottom, b = depth - 1; a < b; a++, b--) {
+			uint32_t swap = m->scratch[a];
+
+			m->scratch[a] = m->scratch[b];
+			m->scratch[b] = swap;
+		}
+	}
+}
+
+static void build_flat(struct top_model *m)
+{
+	uint32_t n = 0;
+
+	/* by path is the tree's own order */
+	if (m->by == TOP_BY_NAME) {
+		build_tree(m);
+		return;
+	}
+	for (uint32_t i = 0; i < m->now.count; i++)
+		if (m->now.group[i].matched)
+			m->scratch[n++] = i;
+	qsort_r(m->scratch, n, sizeof(*m->scratch), compare_r, m);
+	for (uint32_t i = 0; i < n; i++)
+		push_row(m, m->scratch[i], 0, false);
+}
+
+/* Row of the group, or of its nearest ancestor that has one; SIZE_MAX: none. */
+static size_t row_of(const struct top_model *m, const struct top_group *g)
+{
+	for (;;) {
+		uint32_t i = (uint32_t)(g - m->now.group);
+
+		for (size_t row = 0; row < m->nrows; row++)
+			if (m->row[row].group == i)
+				return row;
+		if (!i)
+			return SIZE_MAX;
+		g = &m->now.group[g->parent];
+	}
+}
+
+static void build_rows(struct top_model *m)
+{
+	const struct top_group *wanted = generation_find(&m->now, m->selected_id);
+	size_t row;
+
+	m->nrows = 0;
+	if (!m->now.count)
+		return;
+	match(m);
+	if (m->flat)
+		build_flat(m);
+	else
+		build_tree(m);
+	row = wanted ? row_of(m, wanted) : SIZE_MAX;
+	top_model_select(m, row != SIZE_MAX ? row : m->selected);
+}
+
+const struct top_group *top_model_groups(const struct top_model *m, size_t *count)
+{
+	*count = m->now.count;
+	return m->now.group;
+}
+
+const struct top_row *top_model_rows(const struct top_model *m, size_t *count)
+{
+	*count = m->nrows;
+	return m->row;
+}
+
+void top_model_path(const struct top_model *m, uint32_t group, char *buf, size_t size)
+{
+	char path[FRESHET_PATH_MAX];
+	size_t at = sizeof(path) - 1;
+
+	path[at] = '\0';
+	for (uint32_t i = group; i; i = m->now.group[i].parent) {
+		const char *name = m->now.group[i].name;
+		size_t len = strlen(name);
+
+		if (len + 1 > at)
+			break;
+		at -= len;
+		memcpy(path + at, name, len);
+		path[--at] = '/';
+	}
+	snprintf(buf, size, "%s", path + at);
+}
+
+void top_model_guides(const struct top_model *m, size_t row, unsigned levels, bool ascii,
+		      struct buf *b)
+{
+	static const char *const lines[2][4] = { { "│ ", "  ", "├╴", "└╴" },
+						 { "| ", "  ", "|-", "`-" } };
+	const char *piece[256];
+	unsigned n = 0;
+
+	if (levels > 256)
+		levels = 256;
+	if (m->flat)
+		return;
+	for (size_t at = row; at && n < levels; at = m->row[at].parent)
+		piece[n++] = lines[ascii][(at == row) * 2 + m->row[at].last];
+	while (n)
+		buf_str(b, piece[--n]);
+}
+
+void top_model_sort(struct top_model *m, enum top_sort by, bool reverse)
+{
+	m->by = by < TOP_NSORTS ? by : TOP_BY_CPU;
+	m->reverse = reverse;
+	build_rows(m);
+}
+
+enum top_sort top_model_sorted_by(const struct top_model *m, bool *reverse)
+{
+	*reverse = m->reverse;
+	return m->by;
+}
+
+void top_model_flat(struct top_model *m, bool flat)
+{
+	m->flat = flat;
+	build_rows(m);
+}
+
+bool top_model_is_flat(const struct top_model *m)
+{
+	return m->flat;
+}
+
+void top_model_filter(struct top_model *m, const char *text)
+{
+	snprintf(m->filter, sizeof(m->filter), "%s", text ? text : "");
+	build_rows(m);
+}
+
+const char *top_model_filtered(const struct top_model *m)
+{
+	return m->filter;
+}
+
+void top_model_fold(struct top_model *m)
+{
+	struct top_group *g;
+
+	if (!m->nrows || m->flat)
+		return;
+	g = &m->now.group[m->row[m->selected].group];
+	if (g->size > 1)
+		g->folded = !g->folded;
+	build_rows(m);
+}
+
+/* ---- selection ---- */
+
+size_t top_model_selected(const struct top_model *m)
+{
+	return m->selected;
+}
+
+void top_model_select(struct top_model *m, size_t row)
+{
+	if (!m->nrows) {
+		m->selected = 0;
+		return;
+	}
+	m->selected = row < m->nrows ? row : m->nrows - 1;
+	m->selected_id = m->now.group[m->row[m->selected].group].id;
+}
+
+void top_model_move(struct top_model *m, long rows)
+{
+	if (rows < 0 && (size_t)-rows > m->selected)
+		top_model_select(m, 0);
+	else
+		top_model_select(m, m->selected + (size_t)rows);
+}
+
+size_t top_model_scroll(struct top_model *m, size_t height)
+{
+	size_t most = m->nrows > height ? m->nrows - height : 0;
+
+	if (m->first > m->selected)
+		m->first = m->selected;
+	if (height && m->selected - m->first >= height)
+		m->first = m->selected - height + 1;
+	if (m->first > most)
+		m->first = most;
+	return m->first;
+}
+
+/* ---- text ---- */
+
+void top_format_percent(double percent, char *buf, size_t size)
+{
+	if (isnan(percent))
+		snprintf(buf, size, "-");
+	else
+		snprintf(buf, size, percent < 9999.95 ? "%.1f" : "%.0f", percent);
+}
+
+void top_format_time(uint64_t ns, char *buf, size_t size)
+{
+	uint64_t centi = ns / 10000000, s = centi / 100;
+
+	if (s < 60)
+		snprintf(buf, size, "%u.%02u", (unsigned)s, (unsigned)(centi % 100));
+	else if (s < 3600)
+		snprintf(buf, size, "%u:%02u.%02u", (unsigned)(s / 60), (unsigned)(s % 60),
+			 (unsigned)(centi % 100));
+	else if (s < 100 * 3600)
+		snprintf(buf, size, "%u:%02u:%02u", (unsigned)(s / 3600), (unsigned)(s / 60 % 60),
+			 (unsigned)(s % 60));
+	else
+		snprintf(buf, size, "%llud%02uh", (unsigned long long)(s / 86400),
+			 (unsigned)(s / 3600 % 24));
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `freshet top` shows, without a screen: passes of a tree go in, rows with rates come out.
+ *
+ * Pure: no clock, no terminal, no segment; times are those of the passes. One thread.
+ *
+ * A group is known by its id across passes and across restarts of the producer: folds and the
+ * selection follow it. Rates are the difference to the pass before, and void (NaN, shown as "-")
+ * for a group that was not there, a counter that fell, and after a producer's restart.
+ */
+#ifndef FRESHET_TOP_MODEL_H
+#define FRESHET_TOP_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <freshet/freshet.h>
+
+#include "base/buf.h"
+
+enum top_column { TOP_USAGE, TOP_USER, TOP_SYSTEM, TOP_THROTTLED, TOP_NCOLUMNS };
+
+enum top_sort {
+	TOP_BY_CPU,
+	TOP_BY_USER,
+	TOP_BY_SYSTEM,
+	TOP_BY_THROTTLED,
+	TOP_BY_TIME,
+	TOP_BY_NAME,
+	TOP_NSORTS,
+};
+
+/* "cpu", "user", "system", "throttled", "time", "name" */
+extern const char *const top_sort_names[TOP_NSORTS];
+
+/* One pass as the model takes it. Copied; nothing is kept of it. */
+struct top_pass {
+	const struct freshet_entry *entries; /* pre-order, as a snapshot has them */
+	size_t first;			     /* the subtree's root; its `size` says how many */
+	int column[TOP_NCOLUMNS];	     /* index into values (ns), or -1: not there */
+	struct freshet_moment moment;
+	uint8_t identity[16]; /* of the producer */
+};
+
+struct top_group {
+	uint64_t id;
+	const char *name;
+	uint32_t parent;	      /* position; of the first: 0 */
+	uint32_t size;		      /* of its subtree, itself included */
+	uint32_t depth;		      /* 0 for the first */
+	uint32_t present;	      /* bit per top_column */
+	uint64_t value[TOP_NCOLUMNS]; /* ns */
+	double percent[TOP_NCOLUMNS]; /* of one CPU; NaN: no rate */
+	bool folded;
+	bool matched; /* the filter's text is in its path; true without a filter */
+};
+
+struct top_row {
+	uint32_t group;
+	uint32_t parent; /* row; of the first: 0. Flat: 0 */
+	bool last;	 /* among the rows of its siblings */
+};
+
+struct top_model;
+
+int top_model_new(struct top_model **ret); /* 0 or -ENOMEM */
+void top_model_free(struct top_model *m);
+
+/*
+ * Takes a pass. 1: it is news; 0: the same pass again, everything stays; -ENOMEM: everything stays.
+ * Rows are built anew.
+ */
+int top_model_pass(struct top_model *m, const struct top_pass *pass);
+
+/* Groups of the last pass, in its order, and rows as they are to be shown. The model's, until the
+ * next call that changes it. */
+const struct top_group *top_model_groups(const struct top_model *m, size_t *count);
+const struct top_row *top_model_rows(const struct top_model *m, size_t *count);
+
+/* Path of a group below the model's first one: "" for that, else "/a/b". Always terminated, cut
+ * short to size. */
+void top_model_path(const struct top_model *m, uint32_t group, char *buf, size_t size);
+
+/* The lines that lead to a row's name in a tree, two columns a level ("│ ├╴"), appended to b; of the
+ * deepest `levels` levels only. Nothing for the first row and in flat order. */
+void top_model_guides(const struct top_model *m, size_t row, unsigned levels, bool ascii,
+		      struct buf *b);
+
+/* How rows are made of groups. Each rebuilds the rows. */
+void top_model_sort(struct top_model *m, enum top_sort by, bool reverse);
+enum top_sort top_model_sorted_by(const struct top_model *m, bool *reverse);
+void top_model_flat(struct top_model *m, bool flat);
+bool top_model_is_flat(const struct top_model *m);
+/* Shows groups whose path has text in it (letters' case is not looked at), in a tree their
+ * ancestors too, and folds do not count; "" or NULL: all. */
+void top_model_filter(struct top_model *m, const char *text);
+const char *top_model_filtered(const struct top_model *m);
+/* Folds or unfolds the selected row; of a row without descendants: nothing. */
+void top_model_fold(struct top_model *m);
+
+/* The selected row. A selection whose group vanished stays at its place on the screen; one that
+ * was folded away goes to the nearest ancestor that is shown. */
+size_t top_model_selected(const struct top_model *m);
+void top_model_select(struct top_model *m, size_t row);
+void top_model_move(struct top_model *m, long rows);
+
+/* First row to show in a window of height rows, so that the selected one is in it and the window
+ * moves as little as possible. */
+size_t top_model_scroll(struct top_model *m, size_t height);
+
+/* Text of a rate ("-", "0.0", "99.9", "12800") and of a CPU time ("0.00", "1:02.03", "1:02:03",
+ * "3d04h"), for columns at most 7 and 8 bytes wide. size at least 16. */
+void top_format_percent(double percent, char *buf, size_t size);
+void top_format_time(uint64_t ns, char *buf, size_t size);
+
+#endif
