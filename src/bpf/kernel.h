@@ -4,7 +4,7 @@
  * come from the running kernel's BTF, never from a version check.
  *
  * A name after three underscores is a "flavour": libbpf strips the suffix, so two layouts of one
- * kernel structure can be declared side by side (see the table in docs/how-the-pass-works.md).
+ * kernel structure can be declared side by side (docs/host-collector.md has the table).
  */
 #ifndef FRESHET_BPF_KERNEL_H
 #define FRESHET_BPF_KERNEL_H
@@ -21,10 +21,6 @@ typedef __u32 u32;
 typedef __u64 u64;
 
 #define CORE __attribute__((preserve_access_index))
-
-struct list_head {
-	struct list_head *next, *prev;
-} CORE;
 
 struct kernfs_node {
 	const char *name;
@@ -94,10 +90,13 @@ struct bpf_array {
 	void *pptrs[0];
 } CORE;
 
+struct bpf_iter__cgroup {
+	struct cgroup *cgroup;
+} CORE;
+
 /* css.flags: an anonymous enum in the kernel, so CO-RE cannot relocate it; 1<<1 since 3.11. */
 #define CSS_ONLINE (1u << 1)
 
-/* css_iter order; enum bpf_cgroup_iter_order is uapi. */
 struct bpf_iter_css {
 	u64 opaque[3];
 };

@@ -4,11 +4,12 @@
  *
  * pass_walk  (6.7+): a syscall program; the open-coded css iterator under RCU. No mutex.
  * pass_iter  (6.1 to 6.6): an iter/cgroup program; the kernel holds cgroup_mutex while it walks.
- * pass_cpus: where each CPU's per-CPU area starts, once at start-up.
+ * pass_setup: what the kernel's layout offers, and where each CPU's per-CPU area starts.
  *
- * Reading: bstat on 64 bit is plain u64 words that only grow (u64_stats_sync is a no-op there), so
- * single loads are sound; the words of one cgroup are not read at one instant, as they are not by
- * the kernel's own flush of a running CPU. Nothing is written but our own maps.
+ * Reading: on 64 bit bstat is plain u64 words that only grow (u64_stats_sync is empty there), so
+ * single loads are sound; several words are not read at one instant, as they are not by the
+ * kernel's own flush beside a running CPU. Nothing is written but our own maps. One program runs
+ * at a time: user space sees to that.
  */
 #include "kernel.h"
 #include "pass.h"
@@ -17,15 +18,16 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
 struct pass_ctl ctl;
 __u64 cpu_offset[PASS_MAX_CPUS]; /* of the possible CPUs, packed */
-__u32 cpu_id[PASS_MAX_CPUS];     /* their numbers, for pass_cpus */
+__u32 cpu_id[PASS_MAX_CPUS];     /* their numbers, for pass_setup */
 
-#define MAPPED_ARRAY(name_, type_)                     \
-	struct {                                       \
-		__uint(type, BPF_MAP_TYPE_ARRAY);      \
-		__uint(map_flags, BPF_F_MMAPABLE);     \
-		__uint(max_entries, 1);                \
-		__type(key, u32);                      \
-		__type(value, type_);                  \
+/* User space sets max_entries before loading. */
+#define MAPPED_ARRAY(name_, type_)                \
+	struct {                                  \
+		__uint(type, BPF_MAP_TYPE_ARRAY); \
+		__uint(map_flags, BPF_F_MMAPABLE); \
+		__uint(max_entries, 1);           \
+		__type(key, u32);                 \
+		__type(value, type_);             \
 	} name_ SEC(".maps")
 
 MAPPED_ARRAY(records, struct pass_record);
@@ -40,19 +42,24 @@ struct {
 	__type(value, u64);
 } probe SEC(".maps");
 
-/* The verifier forbids arithmetic on kernel pointers; a pointer read back from a map is a number. */
+/* The verifier forbids arithmetic on kernel pointers; one read back from a map is a number. */
 __u64 laundry;
 #define AS_NUMBER(ptr) (*(void *volatile *)&laundry = (void *)(ptr), *(volatile u64 *)&laundry)
+
+#define ENOENT 2
+#define EINVAL 22
+
+/* ---- where the per-CPU areas are ---- */
 
 static int offset_of_cpu(u32 i, u64 *base)
 {
 	u32 zero = 0;
+	void *here;
 
 	i &= PASS_MAX_CPUS - 1;
-	void *here = bpf_map_lookup_percpu_elem(&probe, &zero, cpu_id[i]);
-
+	here = bpf_map_lookup_percpu_elem(&probe, &zero, cpu_id[i]);
 	if (!here) {
-		ctl.error = -22;
+		ctl.error = -EINVAL;
 		return 1;
 	}
 	cpu_offset[i] = AS_NUMBER(here) - *base;
@@ -64,15 +71,21 @@ static int offset_of_cpu(u32 i, u64 *base)
  * per-CPU pointer (pptrs[0]) and its address on each CPU: the difference is that CPU's offset.
  */
 SEC("syscall")
-int pass_cpus(void *unused)
+int pass_setup(void *unused)
 {
 	u64 base = 0, map = AS_NUMBER(&probe);
+
+	ctl.has = 0;
+	if (bpf_core_field_exists(struct cgroup_base_stat, ntime))
+		ctl.has |= PASS_HAS_NICE;
+	if (bpf_core_field_exists(struct cgroup_base_stat, forceidle_sum))
+		ctl.has |= PASS_HAS_FORCE_IDLE;
 
 	ctl.error = 0;
 	bpf_probe_read_kernel(&base, sizeof(base),
 			      (void *)(map + bpf_core_field_offset(struct bpf_array, pptrs)));
 	if (!base) {
-		ctl.error = -2;
+		ctl.error = -ENOENT;
 		return 0;
 	}
 	bpf_loop(ctl.cpus, offset_of_cpu, &base, 0);
@@ -81,15 +94,7 @@ int pass_cpus(void *unused)
 
 /* ---- one cgroup ---- */
 
-#define ADD(dst, src, name_here, field)                                  \
-	do {                                                             \
-		if (bpf_core_field_exists((src)->field))                 \
-			(dst)->name_here += READ(src, field);            \
-	} while (0)
-
-#define READ(p, field) ((p)->field)
-
-static __always_inline void add_direct(struct pass_counters *to, const struct cgroup_base_stat *b)
+static __always_inline void add(struct pass_counters *to, const struct cgroup_base_stat *b)
 {
 	to->stime += b->cputime.stime;
 	to->utime += b->cputime.utime;
@@ -100,7 +105,7 @@ static __always_inline void add_direct(struct pass_counters *to, const struct cg
 		to->force_idle += b->forceidle_sum;
 }
 
-static __always_inline void sub_direct(struct pass_counters *to, const struct cgroup_base_stat *b)
+static __always_inline void subtract(struct pass_counters *to, const struct cgroup_base_stat *b)
 {
 	to->stime -= b->cputime.stime;
 	to->utime -= b->cputime.utime;
@@ -111,27 +116,174 @@ static __always_inline void sub_direct(struct pass_counters *to, const struct cg
 		to->force_idle -= b->forceidle_sum;
 }
 
-struct cpu_sum {
-	u64 percpu;
-	struct pass_record *rec;
-	struct pass_ledger *led;
+struct sum {
+	u64 percpu; /* the cgroup's per-CPU pointer */
+	struct pass_counters *own;
+	struct pass_counters *flushed; /* or NULL */
 };
 
-static __always_inline void one_cpu(u32 i, struct cpu_sum *s)
+/*
+ * Kernel memory at a computed address as a cgroup_base_stat: where bpf_rdonly_cast exists, plain
+ * loads that the kernel's exception table guards; otherwise a copy on the stack, whose fields the
+ * same relocated offsets find.
+ */
+#define BASE_STAT_ROOM 64 /* five words today */
+static __always_inline const struct cgroup_base_stat *base_stat(u64 at, void *copy, bool direct)
 {
-	struct cgroup_rstat_base_cpu *c =
-		bpf_rdonly_cast((void *)(s->percpu + cpu_offset[i & (PASS_MAX_CPUS - 1)]),
-				bpf_core_type_id_kernel(struct cgroup_rstat_base_cpu));
+	u32 size = bpf_core_type_size(struct cgroup_base_stat);
 
-	add_direct(&s->rec->own, &c->bstat);
-	if (s->led)
-		sub_direct(&s->led->flushed, &c->last_bstat);
+	if (direct)
+		return bpf_rdonly_cast((void *)at,
+				       bpf_core_type_id_kernel(struct cgroup_base_stat));
+	bpf_probe_read_kernel(copy, size < BASE_STAT_ROOM ? size : BASE_STAT_ROOM, (void *)at);
+	return copy;
 }
-static int sum_cpu(u32 i, struct cpu_sum *s)
+
+static __always_inline void sum_one(u32 i, struct sum *s, bool direct)
 {
-	one_cpu(i+2,s);
+	char copy[BASE_STAT_ROOM] __attribute__((aligned(8))) = {};
+	u64 at = s->percpu + cpu_offset[i & (PASS_MAX_CPUS - 1)];
+	u64 bstat, last;
+
+	if (bpf_core_type_exists(struct cgroup_rstat_base_cpu)) { /* 6.16 */
+		bstat = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, bstat);
+		last = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, last_bstat);
+	} else {
+		bstat = at + bpf_core_field_offset(struct cgroup_rstat_cpu, bstat);
+		last = at + bpf_core_field_offset(struct cgroup_rstat_cpu, last_bstat);
+	}
+	add(s->own, base_stat(bstat, copy, direct));
+	if (s->flushed)
+		subtract(s->flushed, base_stat(last, copy, direct));
+}
+
+/* bpf_loop() pays an indirect call a turn, so a turn is four CPUs. */
+#define CPUS_A_TURN 4u
+
+static __always_inline int sum_turn(u32 turn, struct sum *s, bool direct)
+{
+	u32 i = turn * CPUS_A_TURN, cpus = ctl.cpus;
+
+	sum_one(i, s, direct);
+	if (i + 1 < cpus)
+		sum_one(i + 1, s, direct);
+	if (i + 2 < cpus)
+		sum_one(i + 2, s, direct);
+	if (i + 3 < cpus)
+		sum_one(i + 3, s, direct);
 	return 0;
 }
+
+static int later_turn_direct(u32 turn, struct sum *s)
+{
+	return sum_turn(turn + 1, s, true);
+}
+
+static int later_turn_copied(u32 turn, struct sum *s)
+{
+	return sum_turn(turn + 1, s, false);
+}
+
+static __always_inline void read_name(struct cgroup *cgrp, u64 serial)
+{
+	u32 at = ctl.names;
+	struct pass_name *name;
+
+	if (at >= PASS_MAX_NAMES)
+		return;
+	name = bpf_map_lookup_elem(&names, &at);
+	if (!name)
+		return;
+	name->serial = serial;
+	name->id = cgrp->kn->id;
+	if (bpf_probe_read_kernel_str(name->name, sizeof(name->name), cgrp->kn->name) < 0)
+		name->name[0] = 0;
+	ctl.names = at + 1;
+}
+
+/* cfs_bandwidth of the cgroup itself, where the cpu controller is on; these are not hierarchical. */
+static __always_inline u32 read_throttle(struct cgroup *cgrp, u32 at, bool direct)
+{
+	struct cgroup_subsys_state *css;
+	struct pass_throttle *to;
+	struct task_group *tg;
+
+	if (!bpf_core_field_exists(struct task_group, cfs_bandwidth) ||
+	    !bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
+		return 0;
+	css = *(struct cgroup_subsys_state **)((void *)cgrp +
+					       bpf_core_field_offset(struct cgroup, subsys) +
+					       sizeof(css) * bpf_core_enum_value(enum cgroup_subsys_id,
+										 cpu_cgrp_id));
+	if (!css)
+		return 0;
+	to = bpf_map_lookup_elem(&throttle, &at);
+	if (!to)
+		return 0;
+	if (direct) {
+		tg = bpf_rdonly_cast(css, bpf_core_type_id_kernel(struct task_group));
+		to->nr_periods = tg->cfs_bandwidth.nr_periods;
+		to->nr_throttled = tg->cfs_bandwidth.nr_throttled;
+		to->throttled = tg->cfs_bandwidth.throttled_time;
+		to->nr_bursts = tg->cfs_bandwidth.nr_burst;
+		to->burst = tg->cfs_bandwidth.burst_time;
+	} else {
+		tg = (void *)css;
+		to->nr_periods = BPF_CORE_READ(tg, cfs_bandwidth.nr_periods);
+		to->nr_throttled = BPF_CORE_READ(tg, cfs_bandwidth.nr_throttled);
+		to->throttled = BPF_CORE_READ(tg, cfs_bandwidth.throttled_time);
+		to->nr_bursts = BPF_CORE_READ(tg, cfs_bandwidth.nr_burst);
+		to->burst = BPF_CORE_READ(tg, cfs_bandwidth.burst_time);
+	}
+	return PASS_THROTTLE;
+}
+
+/* The next record. Its number lives in memory: the verifier would follow a constant turn by turn. */
+static __always_inline void read_cgroup(struct cgroup *cgrp, bool direct)
+{
+	u32 at = ctl.count++;
+	struct pass_record *rec = bpf_map_lookup_elem(&records, &at);
+	struct pass_ledger *led = NULL;
+	struct sum sum = {};
+	u32 flags = 0, turns = (ctl.cpus + CPUS_A_TURN - 1) / CPUS_A_TURN;
+
+	if (!rec)
+		return; /* more cgroups than room: ctl.count tells */
+	if (!(cgrp->self.flags & CSS_ONLINE))
+		flags |= PASS_DYING;
+	if (cgrp->nr_dying_descendants)
+		flags |= PASS_LOSING;
+	rec->serial = cgrp->self.serial_nr;
+	rec->level = cgrp->level;
+	__builtin_memset(&rec->own, 0, sizeof(rec->own));
+
+	if (ctl.ledger) {
+		led = bpf_map_lookup_elem(&ledger, &at);
+		if (!led)
+			return;
+		__builtin_memset(led, 0, sizeof(*led));
+		add(&led->handed, &cgrp->last_bstat);
+		add(&led->flushed, &cgrp->bstat);
+		sum.flushed = &led->flushed;
+	}
+	sum.own = &rec->own;
+	if (bpf_core_field_exists(cgrp->rstat_base_cpu))
+		sum.percpu = AS_NUMBER(cgrp->rstat_base_cpu);
+	else
+		sum.percpu = AS_NUMBER(((struct cgroup___6_15 *)cgrp)->rstat_cpu);
+	sum_turn(0, &sum, direct);
+	if (turns > 1)
+		bpf_loop(turns - 1, direct ? later_turn_direct : later_turn_copied, &sum, 0);
+
+	if (!(flags & PASS_DYING)) {
+		flags |= read_throttle(cgrp, at, direct);
+		if (rec->serial > ctl.known && at >= ctl.name_from)
+			read_name(cgrp, rec->serial);
+	}
+	rec->flags = flags;
+}
+
+/* ---- the walks ---- */
 
 SEC("syscall")
 int pass_walk(void *unused)
@@ -139,41 +291,33 @@ int pass_walk(void *unused)
 	struct cgroup_subsys_state *css;
 	struct bpf_iter_css it;
 	struct cgroup *root;
-	u32 n = 0;
 
+	ctl.count = 0;
 	ctl.names = 0;
+	ctl.error = 0;
 	bpf_rcu_read_lock();
 	root = bpf_cgroup_from_id(ctl.root_id);
 	if (!root) {
-		ctl.error = -2;
+		ctl.error = -ENOENT;
 		bpf_rcu_read_unlock();
 		return 0;
 	}
 	bpf_iter_css_new(&it, &root->self, BPF_CGROUP_ITER_DESCENDANTS_PRE);
-	while ((css = bpf_iter_css_next(&it))) {
-		u32 key = n++;
-		struct pass_record *rec = bpf_map_lookup_elem(&records, &key);
-		struct cgroup *cgrp = css->cgroup;
-		if (!rec) continue;
-		rec->serial = css->serial_nr;
-		rec->level = cgrp->level;
-		rec->flags = css->flags & CSS_ONLINE ? 0 : PASS_DYING;
-		__builtin_memset(&rec->own, 0, sizeof(rec->own));
-		struct cpu_sum s = { .percpu = AS_NUMBER(cgrp->rstat_base_cpu), .rec = rec };
-		if (ctl.ledger) {
-			s.led = bpf_map_lookup_elem(&ledger, &key);
-			if (!s.led) continue;
-			__builtin_memset(s.led, 0, sizeof(*s.led));
-			add_direct(&s.led->flushed, &cgrp->bstat);
-			add_direct(&s.led->handed, &cgrp->last_bstat);
-		}
-		one_cpu(0, &s);
-		if (ctl.cpus > 1) one_cpu(1, &s);
-		if (ctl.cpus > 2) bpf_loop(ctl.cpus - 2, sum_cpu, &s, 0);
-	}
+	while ((css = bpf_iter_css_next(&it)))
+		read_cgroup(css->cgroup, true);
 	bpf_iter_css_destroy(&it);
 	bpf_cgroup_release(root);
 	bpf_rcu_read_unlock();
-	ctl.count = n;
+	return 0;
+}
+
+/* User space sets ctl.names, ctl.count and ctl.error to 0 before it reads the iterator. */
+SEC("iter/cgroup")
+int pass_iter(struct bpf_iter__cgroup *ctx)
+{
+	struct cgroup *cgrp = ctx->cgroup;
+
+	if (cgrp) /* NULL ends the walk */
+		read_cgroup(cgrp, false);
 	return 0;
 }

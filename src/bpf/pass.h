@@ -58,15 +58,18 @@ struct pass_name {
 struct pass_ctl {
 	/* set by user space */
 	unsigned long long root_id; /* kernfs id where the walk starts */
-	unsigned long long known;   /* highest serial whose name is known */
+	unsigned long long known;   /* the names of all serials up to this are known */
+	unsigned int name_from;     /* records before this one need no name */
 	unsigned int ledger;        /* write ledger[] too */
 	unsigned int cpus;          /* entries of cpu_offset[] in use: the possible CPUs */
-	unsigned int capacity;      /* entries of records[], throttle[] and ledger[] */
 	/* set by the pass */
-	unsigned int count;    /* cgroups met; above capacity: the rest was not written */
-	unsigned int names;    /* entries of names[] written, at most PASS_MAX_NAMES */
-	unsigned int unnamed;  /* new cgroups that found names[] full */
-	int error;             /* 0, or -errno */
+	unsigned int count; /* cgroups met; those beyond the arrays' size were not written */
+	unsigned int names; /* entries of names[] written, at most PASS_MAX_NAMES */
+	unsigned int has;   /* PASS_HAS_*: set by pass_cpus */
+	int error;          /* 0, or -errno */
 };
+
+#define PASS_HAS_NICE       1u
+#define PASS_HAS_FORCE_IDLE 2u
 
 #endif
