@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* JSON of groups, letter by letter, on a small tree. */
+#include "view/json.h"
+
+#include <string.h>
+
+#include "tap.h"
+#include "unit/view_tree.h"
+
+#define FFFD "\xef\xbf\xbd"
+
+static void same(struct buf *b, const char *wanted)
+{
+	buf_char(b, '\0');
+	EXPECT(!b->error && strcmp(b->data, wanted) == 0, "\n# got:\n%s# wanted:\n%s", b->data,
+	       wanted);
+	buf_clear(b);
+}
+
+TEST(tree)
+{
+	struct buf b = BUF_INIT;
+
+	json_head(&b, 7, 1234567);
+	json_groups(&b, stats, NSTATS, entries, 0, JSON_ALL_DEPTHS);
+	same(&b,
+	     "{\"pass\":7,\"age_us\":1234,\"groups\":[\n"
+	     "{\"path\":\"/\",\"id\":1,\"cpu\":{\"usage_usec\":5000000}},\n"
+	     "{\"path\":\"/a\",\"id\":10,\"parent\":1,\"cpu\":{\"usage_usec\":1500000,"
+	     "\"nr_periods\":7},\"memory\":{\"memory.current\":4096,\"trend\":-3}},\n"
+	     "{\"path\":\"/a/\\\"\\\\\\u000a\",\"id\":11,\"parent\":10,"
+	     "\"cpu\":{\"usage_usec\":0}},\n"
+	     "{\"path\":\"/a/" FFFD "\",\"id\":12,\"parent\":10,\"cpu\":{\"usage_usec\":2}},\n"
+	     "{\"path\":\"/a/" FFFD "/x\",\"id\":13,\"parent\":12,\"cpu\":{\"usage_usec\":3}},\n"
+	     "{\"path\":\"/a/" FFFD "\",\"id\":14,\"parent\":10,\"cpu\":{\"usage_usec\":4}},\n"
+	     "{\"path\":\"/b\",\"id\":20,\"parent\":1}\n"
+	     "]}\n");
+	buf_free(&b);
+}
+
+TEST(depth)
+{
+	struct buf b = BUF_INIT;
+
+	json_groups(&b, stats, NSTATS, entries, 0, 1);
+	same(&b, "\"groups\":[\n"
+		 "{\"path\":\"/\",\"id\":1,\"cpu\":{\"usage_usec\":5000000}},\n"
+		 "{\"path\":\"/a\",\"id\":10,\"parent\":1,\"cpu\":{\"usage_usec\":1500000,"
+		 "\"nr_periods\":7},\"memory\":{\"memory.current\":4096,\"trend\":-3}},\n"
+		 "{\"path\":\"/b\",\"id\":20,\"parent\":1}\n"
+		 "]}\n");
+	json_groups(&b, stats, NSTATS, entries, 3, 0);
+	same(&b, "\"groups\":[\n"
+		 "{\"path\":\"/a/" FFFD "\",\"id\":12,\"cpu\":{\"usage_usec\":2}}\n"
+		 "]}\n");
+	buf_free(&b);
+}
+
+TEST(one_group)
+{
+	struct buf b = BUF_INIT;
+
+	json_group(&b, stats, NSTATS, "/a/\x01\xff", 10, 2000, values[1],
+		   BIT(USAGE) | BIT(CURRENT));
+	same(&b, "{\"path\":\"/a/\\u0001" FFFD "\",\"id\":10,\"age_us\":2,"
+		 "\"cpu\":{\"usage_usec\":1500000},\"memory\":{\"memory.current\":4096}}\n");
+	buf_free(&b);
+}
+
+TAP_MAIN

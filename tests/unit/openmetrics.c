@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* Both metrics formats, letter by letter, on a small tree. */
+#include "view/openmetrics.h"
+
+#include <string.h>
+
+#include "tap.h"
+#include "unit/view_tree.h"
+
+static const char *rendered(struct buf *b, enum metrics_format format, size_t at)
+{
+	buf_clear(b);
+	metrics_groups(b, format, "cgroup", stats, NSTATS, entries, at);
+	metrics_end(b, format);
+	buf_char(b, '\0');
+	return b->error ? "error" : b->data;
+}
+
+static void same(const char *got, const char *wanted)
+{
+	EXPECT(strcmp(got, wanted) == 0, "\n# got:\n%s# wanted:\n%s", got, wanted);
+}
+
+#define FFFD "\xef\xbf\xbd"
+
+TEST(text_format)
+{
+	struct buf b = BUF_INIT;
+
+	same(rendered(&b, METRICS_TEXT, 0),
+	     "# HELP cgroup_cpu_usage_seconds_total Time \"used\", \\\\ and\\nmore.\n"
+	     "# TYPE cgroup_cpu_usage_seconds_total counter\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/\"} 5\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a\"} 1.5\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/\\\"\\\\\\n\"} 0.000000001\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/" FFFD "\",id=\"12\"} 0.000002\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/" FFFD "/x\",id=\"13\"} 0.000003\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/" FFFD "\",id=\"14\"} 0.000004\n"
+	     "# HELP cgroup_cpu_periods_total Periods.\n"
+	     "# TYPE cgroup_cpu_periods_total counter\n"
+	     "cgroup_cpu_periods_total{cgroup=\"/a\"} 7\n"
+	     "# HELP cgroup_memory_current_bytes Bytes.\n"
+	     "# TYPE cgroup_memory_current_bytes gauge\n"
+	     "cgroup_memory_current_bytes{cgroup=\"/a\"} 4096\n"
+	     "# HELP cgroup_memory_trend Goes both ways.\n"
+	     "# TYPE cgroup_memory_trend gauge\n"
+	     "cgroup_memory_trend{cgroup=\"/a\"} -3\n");
+	buf_free(&b);
+}
+
+TEST(openmetrics)
+{
+	struct buf b = BUF_INIT;
+
+	same(rendered(&b, METRICS_OPENMETRICS, 1),
+	     "# HELP cgroup_cpu_usage_seconds Time \\\"used\\\", \\\\ and\\nmore.\n"
+	     "# TYPE cgroup_cpu_usage_seconds counter\n"
+	     "# UNIT cgroup_cpu_usage_seconds seconds\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a\"} 1.5\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/\\\"\\\\\\n\"} 0.000000001\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/" FFFD "\",id=\"12\"} 0.000002\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/" FFFD "/x\",id=\"13\"} 0.000003\n"
+	     "cgroup_cpu_usage_seconds_total{cgroup=\"/a/" FFFD "\",id=\"14\"} 0.000004\n"
+	     "# HELP cgroup_cpu_periods Periods.\n"
+	     "# TYPE cgroup_cpu_periods counter\n"
+	     "cgroup_cpu_periods_total{cgroup=\"/a\"} 7\n"
+	     "# HELP cgroup_memory_current_bytes Bytes.\n"
+	     "# TYPE cgroup_memory_current_bytes gauge\n"
+	     "# UNIT cgroup_memory_current_bytes bytes\n"
+	     "cgroup_memory_current_bytes{cgroup=\"/a\"} 4096\n"
+	     "# HELP cgroup_memory_trend Goes both ways.\n"
+	     "# TYPE cgroup_memory_trend gauge\n"
+	     "cgroup_memory_trend{cgroup=\"/a\"} -3\n"
+	     "# EOF\n");
+	buf_free(&b);
+}
+
+/* A subtree below a name that is no UTF-8 is told apart like the name itself. */
+TEST(subtree_keeps_full_path)
+{
+	struct buf b = BUF_INIT;
+	const char *text = rendered(&b, METRICS_TEXT, 4);
+
+	EXPECT(strstr(text, "{cgroup=\"/a/" FFFD "/x\",id=\"13\"} 0.000003\n"), "%s", text);
+	EXPECT(!strstr(text, "id=\"12\""), "%s", text);
+	buf_free(&b);
+}
+
+/* A group without numbers leaves no family behind. */
+TEST(absent_is_absent)
+{
+	struct buf b = BUF_INIT;
+
+	same(rendered(&b, METRICS_TEXT, 6), "");
+	same(rendered(&b, METRICS_OPENMETRICS, 6), "# EOF\n");
+	buf_free(&b);
+}
+
+TEST(bytes_that_are_no_utf8)
+{
+	static const struct {
+		const char *bytes, *label;
+	} cases[] = {
+		{ "\xc3\xa9", "\xc3\xa9" },
+		{ "\xf0\x9f\x8c\x8a", "\xf0\x9f\x8c\x8a" },
+		{ "\xc0\xaf", FFFD FFFD },		     /* overlong */
+		{ "\xe0\x80\xaf", FFFD FFFD FFFD },	     /* overlong */
+		{ "\xed\xa0\x80", FFFD FFFD FFFD },	     /* surrogate */
+		{ "\xf4\x90\x80\x80", FFFD FFFD FFFD FFFD }, /* above U+10FFFF */
+		{ "\xe2\x82", FFFD FFFD },		     /* cut short */
+		{ "a\x80z", "a" FFFD "z" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct buf b = BUF_INIT;
+		bool exact = true;
+
+		metrics_escape(&b, cases[i].bytes, &exact);
+		buf_char(&b, '\0');
+		same(b.data, cases[i].label);
+		EXPECT_EQ(exact, strcmp(cases[i].bytes, cases[i].label) == 0);
+		buf_free(&b);
+	}
+}
+
+TAP_MAIN

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* A small hand-made snapshot for the tests of views. */
+#ifndef FRESHET_TEST_VIEW_TREE_H
+#define FRESHET_TEST_VIEW_TREE_H
+
+#include <freshet/freshet.h>
+
+enum { USAGE, PERIODS, CURRENT, TREND, NSTATS };
+
+static const struct freshet_stat stats[NSTATS] = {
+	[USAGE] = { "cpu", "usage", "usage_usec", "Time \"used\", \\ and\nmore.", FRESHET_COUNTER,
+		    FRESHET_NANOSECONDS, 0 },
+	[PERIODS] = { "cpu", "periods", "nr_periods", "Periods.", FRESHET_COUNTER, FRESHET_COUNT,
+		      0 },
+	[CURRENT] = { "memory", "current", "memory.current", "Bytes.", FRESHET_GAUGE, FRESHET_BYTES,
+		      1 },
+	[TREND] = { "memory", "trend", "trend", "Goes both ways.", FRESHET_GAUGE, FRESHET_COUNT,
+		    1 },
+};
+
+#define BIT(column) (1ull << (column))
+
+/* /, /a, /a/"\<newline>, /a/<ff>, /a/<ff>/x, /a/<fe>, /b */
+static const uint64_t values[][NSTATS] = {
+	{ 5000000000, 0, 0, 0 }, { 1500000000, 7, 4096, (uint64_t)-3 },
+	{ 1, 0, 0, 0 },		 { 2000, 0, 0, 0 },
+	{ 3000, 0, 0, 0 },	 { 4000, 0, 0, 0 },
+	{ 0, 0, 0, 0 },
+};
+
+static const struct freshet_entry entries[] = {
+	{ { 0, 1 }, 1, 0, 7, 0, "", values[0], BIT(USAGE) },
+	{ { 1, 1 },
+	  10,
+	  0,
+	  5,
+	  1,
+	  "a",
+	  values[1],
+	  BIT(USAGE) | BIT(PERIODS) | BIT(CURRENT) | BIT(TREND) },
+	{ { 2, 1 }, 11, 1, 1, 2, "\"\\\n", values[2], BIT(USAGE) },
+	{ { 3, 1 }, 12, 1, 2, 2, "\xff", values[3], BIT(USAGE) },
+	{ { 4, 1 }, 13, 3, 1, 3, "x", values[4], BIT(USAGE) },
+	{ { 5, 1 }, 14, 1, 1, 2, "\xfe", values[5], BIT(USAGE) },
+	{ { 6, 1 }, 20, 0, 1, 1, "b", values[6], 0 },
+};
+
+#endif
