@@ -5,7 +5,7 @@
  *
  * Two kinds of pass
  *   - quick: the tree is known to be the one of the last pass; one pread() a group.
- *   - walk: every directory is read, groups come and go, numbers are read on the way.
+ *   - walk: the tree is read anew, groups come and go, numbers are read on the way.
  * A pass is quick when (1) the root's cgroup.stat, read first, counts as many descendants as we
  * know, and then (2) every known group's kept-open cpu.stat can still be read. A group that can be
  * read now was there when (1) was read, the kernel never counts fewer than are visible (mkdir
@@ -29,7 +29,6 @@
  */
 #include "source/source.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -42,8 +41,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
+#include "source/listing.h"
 #include "source/parse.h"
 
 #define FILES_MAX_DEPTH	 512u /* deeper groups are left out: each level takes a descriptor */
@@ -51,7 +50,6 @@
 #define FILES_DIR_FLAGS	 (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 #define FILES_STAT_FLAGS (O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 #define FILES_TEXT_SIZE	 4096u /* of a cpu.stat: more is cut, and parse_cpu_stat() knows */
-#define FILES_LISTING	 32768u
 
 struct group {
 	struct source_group pub;
@@ -61,12 +59,6 @@ struct group {
 	LIST_ENTRY(group) kept; /* in files.kept while fd >= 0 */
 	int fd;			/* its cpu.stat, or -1 */
 	char name[];
-};
-
-/* A directory seen in a listing; name is an offset into files.names. */
-struct found {
-	uint64_t ino;
-	size_t name;
 };
 
 struct files {
@@ -86,12 +78,7 @@ struct files {
 	uint32_t may_keep; /* as the limit has it */
 	uint32_t max_kept; /* of this walk: less when descriptors ran out */
 
-	/* Scratch of one listing. */
-	struct found *found;
-	size_t nfound, found_size;
-	struct buf names;
-	bool listed_stat; /* cpu.stat was among them */
-	_Alignas(8) char listing[FILES_LISTING];
+	struct listing listing; /* of the directory being read */
 };
 
 enum outcome { FILES_OK = 0, FILES_GONE = 1 }; /* or -errno, which ends the pass */
@@ -244,72 +231,15 @@ static int read_group(struct files *f, struct group *g, int dir, bool listed)
 	return r;
 }
 
-static int found_add(struct files *f, const struct dirent64 *d)
-{
-	struct found *more;
-
-	if (f->nfound == f->found_size) {
-		size_t size = f->found_size ? 2 * f->found_size : 64;
-
-		more = realloc(f->found, size * sizeof(*more));
-		if (!more)
-			return -ENOMEM;
-		f->found = more;
-		f->found_size = size;
-	}
-	f->found[f->nfound++] = (struct found){ d->d_ino, f->names.len };
-	buf_add(&f->names, d->d_name, strlen(d->d_name) + 1);
-	return f->names.error;
-}
-
-static int by_ino(const void *a, const void *b)
-{
-	uint64_t x = ((const struct found *)a)->ino, y = ((const struct found *)b)->ino;
-
-	return (x > y) - (x < y);
-}
-
-/* The directories in dir, sorted, into found; -ENOENT: dir was removed. */
-static int list(struct files *f, int dir)
-{
-	ssize_t n;
-	int r;
-
-	f->nfound = 0;
-	f->listed_stat = false;
-	buf_clear(&f->names);
-	if (lseek(dir, 0, SEEK_SET) < 0)
-		return -errno;
-	while ((n = getdents64(dir, f->listing, sizeof(f->listing))) > 0) {
-		const struct dirent64 *d;
-
-		for (char *p = f->listing; p < f->listing + n; p += d->d_reclen) {
-			d = (const struct dirent64 *)p;
-			if (!strcmp(d->d_name, "cpu.stat"))
-				f->listed_stat = true;
-			if (d->d_type != DT_DIR || !strcmp(d->d_name, ".") ||
-			    !strcmp(d->d_name, ".."))
-				continue;
-			r = found_add(f, d);
-			if (r < 0)
-				return r;
-		}
-	}
-	if (n < 0)
-		return -errno;
-	qsort(f->found, f->nfound, sizeof(*f->found), by_ino);
-	return 0;
-}
-
-/* Makes g's children what was found: those no longer there are freed, new ones added while there
+/* Makes g's children what was listed: those no longer there are freed, new ones added while there
  * is room. Both lists are by ino, so one merge does it. */
 static int merge_children(struct files *f, struct group *g, bool may_grow)
 {
 	struct group **at = &g->children, *child;
 
-	for (size_t i = 0; i < f->nfound; i++) {
-		const char *name = f->names.data + f->found[i].name;
-		uint64_t ino = f->found[i].ino;
+	for (size_t i = 0; i < f->listing.count; i++) {
+		const char *name = listing_name(&f->listing, i);
+		uint64_t ino = f->listing.entry[i].ino;
 
 		while ((child = *at) && child->ino < ino) {
 			*at = child->sibling;
@@ -373,46 +303,77 @@ static int check_identity(struct group *g, int dir)
 	return g->pub.id == st.st_ino ? FILES_OK : FILES_GONE;
 }
 
-/* Walks g, whose directory is open as dir, and all below it. On FILES_GONE nothing was appended. */
-static int walk(struct files *f, struct group *g, int dir, uint32_t parent, uint32_t depth)
+/* A known group of which its link count says that it still has no children, so that its directory
+ * needs no reading: kernfs counts a child before it shows. */
+static bool is_known_leaf(const struct group *g, int parent_dir)
+{
+	struct stat st;
+
+	return g->fd >= 0 && !g->children &&
+	       !fstatat(parent_dir, g->name, &st, AT_SYMLINK_NOFOLLOW) && st.st_nlink == 2;
+}
+
+static int walk_below(struct files *f, struct group *g, int dir, uint32_t position, uint32_t depth);
+
+/* Reads g, whose directory is open as dir, and all below it. On FILES_GONE nothing was appended. */
+static int walk_dir(struct files *f, struct group *g, int dir, uint32_t depth)
 {
 	uint32_t position = f->tree.count;
-	struct group **at, *child;
 	int r;
 
 	r = check_identity(g, dir);
 	if (r)
 		return r;
-	r = list(f, dir);
+	r = listing_read(&f->listing, dir);
 	if (r < 0)
 		return is_gone(r) ? FILES_GONE : r;
-	r = read_group(f, g, dir, f->listed_stat);
+	r = read_group(f, g, dir, f->listing.has_cpu_stat);
 	if (r)
-		return r;
-	g->pub.parent = parent;
-	r = append(f, g);
-	if (r < 0)
 		return r;
 	r = merge_children(f, g, depth < FILES_MAX_DEPTH);
 	if (r < 0)
 		return r;
-	for (at = &g->children; (child = *at);) {
-		int fd = files_openat(f, dir, child->name, FILES_DIR_FLAGS);
+	r = append(f, g);
+	if (r < 0)
+		return r;
+	return walk_below(f, g, dir, position, depth + 1);
+}
 
-		if (fd >= 0) {
-			r = walk(f, child, fd, position, depth + 1);
-			close(fd);
-		} else if (is_gone(fd)) {
-			r = FILES_GONE;
-		} else if (is_ours(fd)) {
-			r = fd;
-		} else { /* not ours to look into: there, but without numbers and children */
-			if (!child->pub.id)
-				child->pub.id = child->ino;
-			child->pub.parent = position;
-			group_update(f, child, (uint64_t[HOST_NSTATS]){ 0 }, 0);
-			r = append(f, child);
-		}
+/* Reads g, a directory in parent_dir, and all below it. */
+static int walk(struct files *f, struct group *g, int parent_dir, uint32_t depth)
+{
+	int dir, r;
+
+	if (is_known_leaf(g, parent_dir)) {
+		r = read_numbers(f, g, g->fd);
+		return r ? r : append(f, g);
+	}
+	dir = files_openat(f, parent_dir, g->name, FILES_DIR_FLAGS);
+	if (dir >= 0) {
+		r = walk_dir(f, g, dir, depth);
+		close(dir);
+		return r;
+	}
+	if (is_gone(dir))
+		return FILES_GONE;
+	if (is_ours(dir))
+		return dir;
+	/* Not ours to look into: it is there, but without numbers and children. */
+	if (!g->pub.id)
+		g->pub.id = g->ino;
+	group_update(f, g, (uint64_t[HOST_NSTATS]){ 0 }, 0);
+	return append(f, g);
+}
+
+static int walk_below(struct files *f, struct group *g, int dir, uint32_t position, uint32_t depth)
+{
+	struct group **at = &g->children, *child;
+
+	while ((child = *at)) {
+		int r;
+
+		child->pub.parent = position;
+		r = walk(f, child, dir, depth);
 		if (r < 0)
 			return r;
 		if (r == FILES_GONE) {
@@ -474,7 +435,7 @@ static int files_pass(struct source *source, struct source_tree *ret)
 		f->tree.left_out = 0;
 		f->walk_next = true;
 		f->max_kept = f->may_keep;
-		r = walk(f, f->root, f->root_fd, 0, 0);
+		r = walk_dir(f, f->root, f->root_fd, 0);
 		if (r)
 			return r == FILES_GONE ? -ENODEV : r;
 		/* A group that is left out hides those below it, which the kernel counts. */
@@ -502,8 +463,7 @@ static void files_free(struct source *source)
 	if (f->root_fd >= 0)
 		close(f->root_fd);
 	free(f->tree.group);
-	free(f->found);
-	buf_free(&f->names);
+	listing_free(&f->listing);
 	free(f);
 }
 
