@@ -7,11 +7,13 @@
  *   - The file is: header (one page), then sections, each at a page boundary, listed in the header.
  *     Header fields other than `generation`, `state`, `interval_ns` and `overflowed` never change
  *     once the file lies at its path (it is renamed there when complete).
- *   - There are nbanks banks, each a complete tree: order, rows. Pass G (from 1) is in bank
+ *   - There are nbanks banks (a power of two), each a complete tree: order, rows. Pass G (from 1) is in bank
  *     G % nbanks. The writer fills the bank of G = generation + 1, which no reader may be using,
  *     then stores generation = G.
  *   - A slot's seg_group is written before the first pass that shows it and not changed until
  *     nbanks passes after the last that did.
+ *   - Memory is reserved for the slots, order entries and rows below the bank's nslots; what lies
+ *     beyond may be a hole, which nobody touches (on a full tmpfs that would be a SIGBUS).
  *
  * Ordering: the writer stores `generation` with release, then a store-store fence, before it
  * touches the next bank. A reader loads `generation` = G with acquire, reads bank G % nbanks with
@@ -26,9 +28,12 @@
 #ifndef FRESHET_SEGMENT_H
 #define FRESHET_SEGMENT_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
-#define SEG_MAGIC     "FRESHET\n"
+#define SEG_MAGIC     "FRESHET\n" /* 8 bytes, without a NUL */
 #define SEG_VERSION   1u
 #define SEG_BYTEORDER 0x01020304u
 #define SEG_PAGE      4096u
@@ -92,7 +97,7 @@ struct seg_stat {
 	uint32_t kind;  /* enum freshet_kind */
 	uint32_t unit;  /* enum freshet_unit */
 	uint32_t set;
-	uint32_t index; /* of its word in a row's values */
+	uint32_t index; /* of its word in a row's values; in version 1: the column's own number */
 };
 
 /* What a slot is. */
@@ -108,8 +113,8 @@ struct seg_bank {
 	uint64_t generation; /* the pass it holds */
 	uint64_t begin_ns;
 	uint64_t end_ns;
-	uint32_t ngroups;
-	uint32_t pad0;
+	uint32_t ngroups;  /* at most nslots */
+	uint32_t nslots;   /* slots 0 .. nslots-1 have memory; at most max_groups */
 	uint64_t topology; /* changes whenever order[] does */
 	uint64_t pad1[3];
 };
@@ -128,12 +133,19 @@ struct seg_row {
 	uint32_t generation; /* of the slot's group; 0: the slot is in no group of this pass */
 	uint32_t position;   /* its entry in order[] */
 	uint64_t present;    /* bit per column */
-	uint64_t value[];    /* nstats of them */
+	uint64_t value[];    /* nstats of them; those of absent columns mean nothing */
 };
 
 static inline uint64_t seg_round(uint64_t n, uint64_t to)
 {
 	return (n + to - 1) / to * to;
+}
+
+/* Whether a group may have this name; the root's is "", every other's is not. */
+static inline bool seg_name_good(const char *name, size_t len, bool root)
+{
+	return (len == 0) == root && len < sizeof(((struct seg_group *)0)->name) &&
+	       !memchr(name, '/', len) && !memchr(name, '\0', len);
 }
 
 static inline uint64_t seg_rows_offset(uint32_t max_groups)

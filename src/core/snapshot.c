@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Snapshots: a private copy of the whole tree as of one pass.
+ *
+ * There are two shapes (entries and names) and two blocks of rows. A take fills those that are not
+ * in use, and only when the pass proved whole do they change roles, so that a failed take leaves
+ * the former contents. While the segment's topology stays, so does the shape, and only rows are
+ * copied.
+ *
+ * Invariant: a shape in use is a proper tree in pre-order: it was checked when it was copied.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/bank.h"
+#include "core/path.h"
+
+struct shape {
+	struct freshet_entry *entries;
+	size_t capacity;
+	uint32_t count;
+	char *names; /* one after the other, by entry, each with its NUL */
+	size_t names_capacity;
+	uint8_t identity[16]; /* of the segment it came from */
+	uint64_t topology;
+};
+
+struct rows {
+	uint64_t *words; /* by entry: present, values */
+	size_t capacity;
+};
+
+struct freshet_snapshot {
+	struct shape shape[2];
+	struct rows rows[2];
+	unsigned shape_used, rows_used; /* 0 or 1 */
+	struct freshet_moment moment;   /* pass 0: nothing taken yet */
+};
+
+/* Makes an array at least n long; its contents are lost. */
+static int reserve(void *array, size_t *capacity, size_t n, size_t element)
+{
+	void **p = array;
+	size_t want = n + n / 4;
+	void *new;
+
+	if (n <= *capacity)
+		return 0;
+	new = reallocarray(NULL, want, element);
+	if (!new)
+		return -ENOMEM;
+	free(*p);
+	*p = new;
+	*capacity = want;
+	return 0;
+}
+
+int freshet_snapshot_new(struct freshet_snapshot **ret)
+{
+	struct freshet_snapshot *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	*ret = s;
+	return 0;
+}
+
+void freshet_snapshot_free(struct freshet_snapshot *s)
+{
+	if (!s)
+		return;
+	for (unsigned i = 0; i < 2; i++) {
+		free(s->shape[i].entries);
+		free(s->shape[i].names);
+		free(s->rows[i].words);
+	}
+	free(s);
+}
+
+/* Whether o is entry i > 0 of a tree in pre-order whose entries before i are e[]. */
+static bool fits(const struct freshet_entry *e, uint32_t i, const struct seg_order *o)
+{
+	uint32_t above = i - 1;
+
+	while (i >= above + e[above].size) { /* ends at the root: i < count = its size */
+		if (above == 0)
+			return false;
+		above = e[above].parent;
+	}
+	return o->parent == above && o->depth == e[above].depth + 1 &&
+	       i + o->size <= above + e[above].size;
+}
+
+static int copy_order(const struct freshet_view *v, const struct bank *b, struct shape *t)
+{
+	int r = reserve(&t->entries, &t->capacity, b->ngroups, sizeof(*t->entries));
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < b->ngroups; i++) {
+		struct seg_order o;
+
+		r = bank_order(b, i, &o);
+		if (r)
+			return r;
+		if (i ? !fits(t->entries, i, &o) : o.size != b->ngroups || o.depth != 0)
+			return -EIO;
+		t->entries[i] = (struct freshet_entry){
+			.group = bank_group(v, b, o.slot),
+			.id = bank_id(v, o.slot),
+			.parent = o.parent,
+			.size = o.size,
+			.depth = o.depth,
+		};
+	}
+	t->count = b->ngroups;
+	return 0;
+}
+
+static int copy_names(const struct freshet_view *v, struct shape *t)
+{
+	struct bank_name name;
+	size_t used = 0;
+	char *p;
+
+	for (uint32_t i = 0; i < t->count; i++) {
+		int r = bank_name(v, t->entries[i].group, i == 0, &name);
+
+		if (r)
+			return r;
+		if (t->names_capacity - used < name.len + 1u) {
+			size_t want = 2 * t->names_capacity + sizeof(name.s);
+
+			p = realloc(t->names, want);
+			if (!p)
+				return -ENOMEM;
+			t->names = p;
+			t->names_capacity = want;
+		}
+		memcpy(t->names + used, name.s, name.len + 1u);
+		used += name.len + 1u;
+	}
+	p = t->names;
+	for (uint32_t i = 0; i < t->count; i++) {
+		t->entries[i].name = p;
+		p += strlen(p) + 1;
+	}
+	return 0;
+}
+
+static int copy_rows(const struct freshet_view *v, const struct bank *b, const struct shape *t,
+		     struct rows *rows)
+{
+	const size_t width = 1 + (size_t)v->nstats;
+	int r = reserve(&rows->words, &rows->capacity, t->count * width, sizeof(*rows->words));
+
+	if (r)
+		return r;
+	for (uint32_t i = 0; i < t->count; i++) {
+		struct freshet_group g = t->entries[i].group;
+		uint64_t *to = rows->words + i * width;
+		const struct seg_row *row;
+
+		/* An older shape may name slots that this bank does not have. */
+		if (g.generation == 0 || g.slot >= b->nslots)
+			return -EIO;
+		row = bank_row(v, b, g.slot);
+		if (load_relaxed(&row->generation) != g.generation ||
+		    load_relaxed(&row->position) != i)
+			return -EIO;
+		words_load(to, &row->present, width);
+		if (v->nstats < 64)
+			to[0] &= (1ull << v->nstats) - 1;
+		for (unsigned j = 0; j < v->nstats; j++)
+			if (!(to[0] >> j & 1))
+				to[1 + j] = 0;
+	}
+	return 0;
+}
+
+struct take {
+	struct freshet_snapshot *snap;
+	unsigned shape; /* filled or still right */
+	struct freshet_moment moment;
+};
+
+static int take(const struct freshet_view *v, const struct bank *b, void *arg)
+{
+	struct take *k = arg;
+	struct freshet_snapshot *s = k->snap;
+	struct shape *t = &s->shape[s->shape_used];
+
+	k->shape = s->shape_used;
+	if (s->moment.pass == 0 || t->topology != b->topology || t->count != b->ngroups ||
+	    memcmp(t->identity, v->fixed.identity, sizeof(t->identity))) {
+		int r;
+
+		k->shape = !s->shape_used;
+		t = &s->shape[k->shape];
+		r = copy_order(v, b, t);
+		if (r == 0)
+			r = copy_names(v, t);
+		if (r)
+			return r;
+		t->topology = b->topology;
+		memcpy(t->identity, v->fixed.identity, sizeof(t->identity));
+	}
+	k->moment = (struct freshet_moment){ b->pass, b->begin_ns, b->end_ns };
+	return copy_rows(v, b, t, &s->rows[!s->rows_used]);
+}
+
+int freshet_snapshot_take(struct freshet_snapshot *s, const struct freshet_view *v)
+{
+	struct take k = { .snap = s };
+	struct shape *t;
+	uint64_t *words;
+	int r = bank_read(v, take, &k);
+
+	if (r)
+		return r;
+	s->shape_used = k.shape;
+	s->rows_used = !s->rows_used;
+	s->moment = k.moment;
+	t = &s->shape[s->shape_used];
+	words = s->rows[s->rows_used].words;
+	for (uint32_t i = 0; i < t->count; i++) {
+		t->entries[i].present = words[0];
+		t->entries[i].values = words + 1;
+		words += 1 + (size_t)v->nstats;
+	}
+	return 0;
+}
+
+size_t freshet_snapshot_count(const struct freshet_snapshot *s)
+{
+	return s->shape[s->shape_used].count;
+}
+
+const struct freshet_entry *freshet_snapshot_entries(const struct freshet_snapshot *s)
+{
+	return s->shape[s->shape_used].entries;
+}
+
+void freshet_snapshot_moment(const struct freshet_snapshot *s, struct freshet_moment *ret)
+{
+	*ret = s->moment;
+}
+
+int freshet_snapshot_find(const struct freshet_snapshot *s, const char *path, size_t *ret)
+{
+	const struct freshet_entry *e = freshet_snapshot_entries(s);
+	size_t at = 0, end = freshet_snapshot_count(s), len, i;
+	bool there = end > 0;
+	const char *part;
+	int r;
+
+	/* Goes on when nothing fits any more, because a "." later in the path is an error, too. */
+	while ((r = path_part(&path, &part, &len)) > 0) {
+		if (!there)
+			continue;
+		for (i = at + 1; i < end; i += e[i].size)
+			if (!strncmp(e[i].name, part, len) && !e[i].name[len])
+				break;
+		there = i < end;
+		if (there) {
+			at = i;
+			end = i + e[i].size;
+		}
+	}
+	if (r)
+		return r;
+	if (!there)
+		return -ENOENT;
+	*ret = at;
+	return 0;
+}
+
+int freshet_snapshot_path(const struct freshet_snapshot *s, size_t i, char *buf, size_t size)
+{
+	const struct freshet_entry *e = freshet_snapshot_entries(s);
+	size_t need = 1, left;
+
+	if (i >= freshet_snapshot_count(s))
+		return -EINVAL;
+	for (size_t at = i; at; at = e[at].parent)
+		need += strlen(e[at].name) + 1;
+	if (i == 0)
+		need++;
+	if (need > size)
+		return -ENAMETOOLONG;
+	left = need - 1;
+	buf[left] = '\0';
+	if (i == 0)
+		buf[--left] = '/';
+	for (size_t at = i; at; at = e[at].parent) {
+		size_t len = strlen(e[at].name);
+
+		left -= len;
+		memcpy(buf + left, e[at].name, len);
+		buf[--left] = '/';
+	}
+	return 0;
+}

@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Writing a segment (writer.h): private rows, and on publish the difference into the next bank.
+ *
+ * Between publications only seg_group of new slots is written to shared memory; everything else
+ * waits in private memory until writer_publish() fills a bank.
+ *
+ * Invariants
+ *   - changed[slot] is the last pass that gave the slot's row another value; bank[i].pass the pass
+ *     that bank i was last filled for. So bank i lacks exactly the rows with changed > bank[i].pass.
+ *     A slot that does not live has changed 0.
+ *   - bank[i].topology equals topology when order[] and every row's generation and position in
+ *     bank i are those of the private tree.
+ *   - Memory is reserved (posix_fallocate) in every bank and in the group table for slots below
+ *     `reserved`, before one is given out: a full filesystem is an error here, never a SIGBUS.
+ *   - A slot that went in pass P was last shown in P - 1 and is given out again in P + nbanks - 1 at
+ *     the earliest: that is when the bank of P - 1 is filled again.
+ *
+ * Ordering: bank and seg_group stores are relaxed. writer_publish() stores `generation` with
+ * release (who sees it sees the pass), and has a release fence behind it (who sees a word of a later
+ * filling sees this generation): pairs with bank_load() and bank_whole() in bank.h.
+ *
+ * Progress: nothing here waits for a reader.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/atomics.h"
+#include "base/clock.h"
+#include "core/segment.h"
+#include "core/segment_file.h"
+#include "core/words.h"
+#include "core/writer.h"
+
+#define CHUNK 256u /* slots whose memory is reserved at once */
+#define NONE  UINT32_MAX
+
+struct slot {
+	uint32_t generation; /* of its present or last group */
+	uint32_t position;   /* in order[]; NONE: does not live */
+	uint64_t gone;       /* the pass that freed it */
+	uint64_t shape;      /* the last topology that listed it */
+};
+
+struct writer {
+	struct segment_file file;
+	struct seg_header *header; /* the mapping */
+	char *groups;
+	char *banks;
+	uint64_t size, groups_offset, banks_offset, bank_stride, rows_offset;
+	uint32_t row_stride, nstats, max_groups, nbanks;
+
+	uint64_t pass; /* the one in preparation */
+	uint64_t begin_ns;
+	uint64_t topology; /* number of writer_shape() calls */
+	struct {
+		uint64_t pass, topology;
+	} bank[SEG_MAX_BANKS];
+
+	struct seg_order *order;
+	uint32_t ngroups;
+	struct slot *slots;
+	uint64_t *changed;
+	uint64_t *rows;    /* by slot: present, values */
+	uint32_t *free;    /* ring of max_groups: slots in the order in which they went */
+	uint32_t free_first, free_count;
+	uint32_t nslots;   /* ever given out */
+	uint32_t reserved;
+};
+
+static char *bank_at(const struct writer *w, unsigned i)
+{
+	return w->banks + i * w->bank_stride;
+}
+
+static struct seg_row *row_at(const struct writer *w, char *bank, uint32_t slot)
+{
+	return (void *)(bank + w->rows_offset + (size_t)slot * w->row_stride);
+}
+
+/* Memory for [offset, offset + size) of the file. 0 or -errno. */
+static int reserve_bytes(const struct writer *w, uint64_t offset, uint64_t size)
+{
+	int r;
+
+	do /* gives the error; EINTR: a tmpfs begins anew when a signal comes */
+		r = posix_fallocate(w->file.fd, (off_t)offset, (off_t)size);
+	while (r == EINTR);
+	return -r;
+}
+
+/* Memory for the slots below n, in whole chunks. What one call has got, the next gets for free. */
+static int reserve_slots(struct writer *w, uint32_t n)
+{
+	uint64_t to = seg_round(n, CHUNK);
+	int r;
+
+	if (n <= w->reserved)
+		return 0;
+	if (to > w->max_groups)
+		to = w->max_groups;
+	r = reserve_bytes(w, w->groups_offset, to * sizeof(struct seg_group));
+	for (unsigned i = 0; r == 0 && i < w->nbanks; i++) {
+		uint64_t bank = w->banks_offset + i * w->bank_stride;
+
+		r = reserve_bytes(w, bank, SEG_ORDER_OFFSET + to * sizeof(struct seg_order));
+		if (r == 0)
+			r = reserve_bytes(w, bank + w->rows_offset, to * w->row_stride);
+	}
+	if (r == 0)
+		w->reserved = (uint32_t)to;
+	return r;
+}
+
+/* Strings of the columns, one after the other; to NULL only measures. */
+static uint64_t put_strings(const struct writer_options *o, struct seg_stat *stats, char *to)
+{
+	uint64_t used = 0;
+
+	for (unsigned i = 0; i < o->nstats; i++) {
+		const struct freshet_stat *s = &o->stats[i];
+		const char *string[] = { s->family, s->name, s->key, s->help };
+		uint32_t at[4];
+
+		for (unsigned j = 0; j < 4; j++) {
+			size_t len = strlen(string[j]) + 1;
+
+			at[j] = (uint32_t)used;
+			if (to)
+				memcpy(to + used, string[j], len);
+			used += len;
+		}
+		if (to)
+			stats[i] = (struct seg_stat){
+				.family = at[0],
+				.name = at[1],
+				.key = at[2],
+				.help = at[3],
+				.kind = s->kind,
+				.unit = s->unit,
+				.set = s->set,
+				.index = i,
+			};
+	}
+	return used;
+}
+
+/* The header of the whole file, and with it the layout. */
+static int make_header(const struct writer_options *o, struct seg_header *h)
+{
+	uint64_t nstats = o->nstats, groups = o->max_groups;
+	uint64_t row = sizeof(struct seg_row) + 8 * nstats;
+	uint64_t bank = seg_round(seg_rows_offset(o->max_groups) + groups * row, SEG_PAGE);
+	uint32_t nbanks = o->nbanks ? o->nbanks : 4;
+	struct seg_section section[] = {
+		{ .type = SEG_STATS, .count = o->nstats, .stride = sizeof(struct seg_stat),
+		  .size = nstats * sizeof(struct seg_stat) },
+		{ .type = SEG_STRINGS, .count = 1, .size = put_strings(o, NULL, NULL) },
+		{ .type = SEG_GROUPS, .count = o->max_groups, .stride = sizeof(struct seg_group),
+		  .size = groups * sizeof(struct seg_group) },
+		{ .type = SEG_BANKS, .count = nbanks, .stride = bank, .size = nbanks * bank },
+	};
+	uint64_t offset = SEG_PAGE;
+
+	*h = (struct seg_header){
+		.version = SEG_VERSION,
+		.byteorder = SEG_BYTEORDER,
+		.nsections = sizeof(section) / sizeof(section[0]),
+		.nstats = o->nstats,
+		.max_groups = o->max_groups,
+		.nbanks = nbanks,
+		.row_stride = (uint32_t)row,
+		.pid = getpid(),
+		.start_ns = clock_ns(),
+		.interval_ns = o->interval_ns,
+		.state = SEG_RUNNING,
+	};
+	memcpy(h->magic, SEG_MAGIC, sizeof(h->magic));
+	strcpy(h->producer, o->producer); /* lengths: options_good() */
+	strcpy(h->socket, o->socket ? o->socket : "");
+	for (unsigned i = 0; i < h->nsections; i++) {
+		section[i].offset = offset;
+		h->section[i] = section[i];
+		offset = seg_round(offset + section[i].size, SEG_PAGE);
+	}
+	h->size = offset;
+	if (getrandom(h->identity, sizeof(h->identity), 0) != sizeof(h->identity))
+		return -EIO;
+	return 0;
+}
+
+static bool options_good(const struct writer_options *o)
+{
+	const struct seg_header *h = NULL;
+	const char *socket = o->socket ? o->socket : "";
+
+	return o->size == sizeof(*o) && o->producer && strlen(o->producer) < sizeof(h->producer) &&
+	       strlen(socket) < sizeof(h->socket) && !strchr(socket, '/') && o->stats &&
+	       o->nstats > 0 && o->nstats <= FRESHET_MAX_STATS && o->max_groups > 0 &&
+	       o->max_groups <= SEG_MAX_GROUPS &&
+	       (o->nbanks == 0 || (o->nbanks >= SEG_MIN_BANKS && o->nbanks <= SEG_MAX_BANKS &&
+				   (o->nbanks & (o->nbanks - 1)) == 0));
+}
+
+/* Maps the file, and writes what never changes. */
+static int map_file(struct writer *w, const struct writer_options *o, const struct seg_header *h)
+{
+	const struct seg_section *s = h->section;
+	uint64_t fixed = s[2].offset; /* header, stats, strings */
+	char *map;
+	int r = reserve_bytes(w, 0, fixed);
+
+	if (r)
+		return r;
+	map = mmap(NULL, h->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->file.fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	w->header = (void *)map;
+	w->size = h->size;
+	w->groups_offset = s[2].offset;
+	w->groups = map + s[2].offset;
+	w->banks_offset = s[3].offset;
+	w->banks = map + s[3].offset;
+	w->bank_stride = s[3].stride;
+	w->rows_offset = seg_rows_offset(h->max_groups);
+	w->row_stride = h->row_stride;
+	w->nstats = h->nstats;
+	w->max_groups = h->max_groups;
+	w->nbanks = h->nbanks;
+	*w->header = *h;
+	put_strings(o, (void *)(map + s[0].offset), map + s[1].offset);
+	return reserve_slots(w, 1);
+}
+
+static int allocate(struct writer *w)
+{
+	size_t n = w->max_groups;
+
+	/* Zero pages until they are used: a writer with room for many groups costs what it has. */
+	w->order = calloc(n, sizeof(*w->order));
+	w->slots = calloc(n, sizeof(*w->slots));
+	w->changed = calloc(n, sizeof(*w->changed));
+	w->rows = calloc(n, (1 + w->nstats) * sizeof(*w->rows));
+	w->free = calloc(n, sizeof(*w->free));
+	return w->order && w->slots && w->changed && w->rows && w->free ? 0 : -ENOMEM;
+}
+
+static void release(struct writer *w)
+{
+	if (w->header)
+		munmap(w->header, w->size);
+	segment_file_close(&w->file);
+	free(w->order);
+	free(w->slots);
+	free(w->changed);
+	free(w->rows);
+	free(w->free);
+	free(w);
+}
+
+int writer_open(const char *path, const struct writer_options *options, struct writer **ret)
+{
+	struct seg_header header;
+	struct writer *w;
+	int r;
+
+	if (!options_good(options))
+		return -EINVAL;
+	r = make_header(options, &header);
+	if (r)
+		return r;
+	w = calloc(1, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	r = segment_file_create(path, header.size, &w->file);
+	if (r) {
+		free(w);
+		return r;
+	}
+	r = map_file(w, options, &header);
+	if (r == 0)
+		r = allocate(w);
+	if (r == 0)
+		r = segment_file_commit(&w->file);
+	if (r) {
+		release(w);
+		return r;
+	}
+	w->pass = 1;
+	*ret = w;
+	return 0;
+}
+
+void writer_close(struct writer *w)
+{
+	if (!w)
+		return;
+	/* The last passes come first: pairs with nothing but a reader's common sense. */
+	store_release(&w->header->state, (uint32_t)SEG_CLOSED);
+	release(w);
+}
+
+int writer_fd(const struct writer *w)
+{
+	return w->file.fd;
+}
+
+void writer_set_interval(struct writer *w, uint64_t interval_ns)
+{
+	store_relaxed(&w->header->interval_ns, interval_ns);
+}
+
+void writer_begin(struct writer *w, uint64_t begin_ns)
+{
+	w->begin_ns = begin_ns;
+}
+
+/* A slot for a new group, or NONE. *full remembers a failed reservation for the rest of a call. */
+static uint32_t take_slot(struct writer *w, bool *full)
+{
+	uint32_t slot = w->free[w->free_first];
+	uint64_t wait = w->nbanks - 1;
+
+#ifdef PLANT_EARLY_REUSE /* for the race test, which must notice it */
+	wait = 0;
+#endif
+	if (w->free_count && w->pass >= w->slots[slot].gone + wait) {
+		w->free_first = (w->free_first + 1) % w->max_groups;
+		w->free_count--;
+		return slot;
+	}
+	if (*full || w->nslots == w->max_groups)
+		return NONE;
+	if (reserve_slots(w, w->nslots + 1)) {
+		*full = true;
+		return NONE;
+	}
+	return w->nslots++;
+}
+
+/* Makes a slot a group's that has no numbers yet. */
+static void found_group(struct writer *w, uint32_t slot, uint64_t id, const char *name, size_t len)
+{
+	struct seg_group *to = (void *)(w->groups + (size_t)slot * sizeof(*to));
+	struct slot *s = &w->slots[slot];
+	_Alignas(8) char padded[sizeof(to->name)] = { 0 };
+
+	if (++s->generation == 0)
+		s->generation = 1;
+	memcpy(padded, name, len);
+	store_relaxed(&to->id, id);
+	store_relaxed(&to->generation, s->generation);
+	store_relaxed(&to->name_len, (uint32_t)len);
+	words_store(to->name, padded, len / 8 + 1);
+
+	memset(&w->rows[(size_t)slot * (1 + w->nstats)], 0, 8 * (1 + (size_t)w->nstats));
+	w->changed[slot] = w->pass;
+}
+
+static bool lives(const struct writer *w, uint32_t slot)
+{
+	return slot < w->nslots && w->slots[slot].position != NONE;
+}
+
+/* Adds node i to the tree; false when it finds no room, or its parent found none. */
+static bool add_node(struct writer *w, struct writer_node *nodes, uint32_t i, bool *full)
+{
+	struct writer_node *n = &nodes[i];
+	struct seg_order *o = &w->order[w->ngroups];
+	uint32_t parent = 0, depth = 0, slot = n->slot;
+
+	if (i) {
+		if (n->parent >= i || nodes[n->parent].slot == WRITER_NEW)
+			return false;
+		parent = w->slots[nodes[n->parent].slot].position;
+		depth = w->order[parent].depth + 1;
+	}
+	/* A slot that is not alive, or listed twice, is no slot. */
+	if (!lives(w, slot) || w->slots[slot].shape == w->topology) {
+		const char *name = i ? n->name : "";
+		size_t len = strlen(name);
+
+		if (!seg_name_good(name, len, i == 0))
+			return false;
+		slot = take_slot(w, full);
+		if (slot == NONE)
+			return false;
+		found_group(w, slot, n->id, name, len);
+	}
+	n->slot = slot;
+	w->slots[slot].shape = w->topology;
+	w->slots[slot].position = w->ngroups++;
+	*o = (struct seg_order){ .slot = slot, .parent = parent, .size = 1, .depth = depth };
+	return true;
+}
+
+void writer_shape(struct writer *w, struct writer_node *nodes, uint32_t count, uint32_t *overflowed)
+{
+	uint32_t left_out = 0;
+	bool full = false;
+
+	w->topology++;
+	w->ngroups = 0;
+	for (uint32_t i = 0; i < count; i++) {
+		if (!add_node(w, nodes, i, &full)) {
+			nodes[i].slot = WRITER_NEW;
+			left_out++;
+		}
+	}
+	for (uint32_t i = w->ngroups; i-- > 1;)
+		w->order[w->order[i].parent].size += w->order[i].size;
+
+	for (uint32_t slot = 0; slot < w->nslots; slot++) {
+		struct slot *s = &w->slots[slot];
+
+		if (s->position == NONE || s->shape == w->topology)
+			continue;
+		s->position = NONE;
+		s->gone = w->pass;
+		w->changed[slot] = 0;
+		w->free[(w->free_first + w->free_count++) % w->max_groups] = slot;
+	}
+	store_relaxed(&w->header->overflowed, (uint64_t)left_out);
+	*overflowed = left_out;
+}
+
+void writer_row(struct writer *w, uint32_t slot, const uint64_t *values, uint64_t present)
+{
+	uint64_t *row;
+
+	if (!lives(w, slot))
+		return;
+	row = &w->rows[(size_t)slot * (1 + w->nstats)];
+	if (row[0] == present && !memcmp(row + 1, values, 8 * (size_t)w->nstats))
+		return;
+	row[0] = present;
+	memcpy(row + 1, values, 8 * (size_t)w->nstats);
+	w->changed[slot] = w->pass;
+}
+
+/* order[], and for every slot whether and where it stands there. */
+static void fill_shape(const struct writer *w, char *bank)
+{
+	struct seg_order *order = (void *)(bank + SEG_ORDER_OFFSET);
+
+	words_store(order, w->order, w->ngroups * sizeof(*order) / 8);
+	for (uint32_t i = 0; i < w->nslots; i++) {
+		const struct slot *s = &w->slots[i];
+		struct seg_row *row = row_at(w, bank, i);
+		bool there = s->position != NONE;
+
+		store_relaxed(&row->generation, there ? s->generation : 0);
+		store_relaxed(&row->position, there ? s->position : 0);
+	}
+}
+
+static void fill_bank(struct writer *w, unsigned i, uint64_t end_ns)
+{
+	char *bank = bank_at(w, i);
+	struct seg_bank *b = (void *)bank;
+	const size_t width = 1 + w->nstats;
+	const uint64_t since = w->bank[i].pass;
+
+	store_relaxed(&b->generation, w->pass);
+	store_relaxed(&b->begin_ns, w->begin_ns);
+	store_relaxed(&b->end_ns, end_ns);
+	store_relaxed(&b->ngroups, w->ngroups);
+	store_relaxed(&b->nslots, w->nslots);
+	store_relaxed(&b->topology, w->topology);
+	if (w->bank[i].topology != w->topology)
+		fill_shape(w, bank);
+	for (uint32_t slot = 0; slot < w->nslots; slot++)
+		if (w->changed[slot] > since)
+			words_store(&row_at(w, bank, slot)->present, &w->rows[slot * width], width);
+	w->bank[i].pass = w->pass;
+	w->bank[i].topology = w->topology;
+}
+
+uint64_t writer_publish(struct writer *w, uint64_t end_ns)
+{
+	unsigned i = w->pass & (w->nbanks - 1);
+
+#ifndef PLANT_EARLY_PUBLISH /* for the race test, which must notice it */
+	fill_bank(w, i, end_ns);
+#endif
+	/* Pairs with bank_load(). */
+	store_release(&w->header->generation, w->pass);
+	/* Before the next bank is touched; pairs with bank_whole(). */
+	fence_release();
+#ifdef PLANT_EARLY_PUBLISH
+	fill_bank(w, i, end_ns);
+#endif
+	return w->pass++;
+}
