@@ -32,13 +32,13 @@ static struct {
 
 /* ---- putting text ---- */
 
-static int attribute(int pair)
+static attr_t attribute(int pair)
 {
-	return screen.colour ? (int)COLOR_PAIR(pair) : 0;
+	return screen.colour ? (attr_t)COLOR_PAIR(pair) : A_NORMAL;
 }
 
 /* Writes text at (y, x) as far as column `end`; returns the column after it. */
-static int put(int y, int x, int end, int attr, const char *text)
+static int put(int y, int x, int end, attr_t attr, const char *text)
 {
 	mbstate_t state = { 0 };
 	size_t left = strlen(text);
@@ -47,7 +47,7 @@ static int put(int y, int x, int end, int attr, const char *text)
 		end = COLS;
 	if (y < 0 || y >= LINES)
 		return x;
-	attrset(attr);
+	attrset((int)attr);
 	move(y, x < COLS ? x : COLS - 1);
 	while (left && x < end) {
 		wchar_t wide[2] = { 0 };
@@ -76,7 +76,7 @@ static int put(int y, int x, int end, int attr, const char *text)
 }
 
 /* The same for the contents of a buffer, which is emptied. */
-static int put_buf(int y, int x, int end, int attr, struct buf *b)
+static int put_buf(int y, int x, int end, attr_t attr, struct buf *b)
 {
 	buf_char(b, '\0');
 	x = put(y, x, end, attr, b->error ? "?" : b->data);
@@ -84,7 +84,7 @@ static int put_buf(int y, int x, int end, int attr, struct buf *b)
 	return x;
 }
 
-static void fill(int y, int x, int end, int attr)
+static void fill(int y, int x, int end, attr_t attr)
 {
 	while (x < end)
 		x = put(y, x, end, attr, " ");
@@ -110,7 +110,7 @@ static const struct column columns[] = {
 #define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
 
 /* Looks of one number: what is nothing is dim, what is much or hurts stands out. */
-static int looks(const struct column *c, double percent)
+static attr_t looks(const struct column *c, double percent)
 {
 	if (c->sort == TOP_BY_TIME)
 		return 0;
@@ -151,7 +151,7 @@ static void draw_titles(const struct top_model *m, int y)
 
 /* The name of a row, from column x on: lines of the tree, name, what is folded away. */
 static int draw_name(const struct top_model *m, size_t row, const struct top_status *status, int y,
-		     int x, int attr, bool plain)
+		     int x, attr_t attr, bool plain)
 {
 	size_t n;
 	const struct top_group *g =
@@ -159,7 +159,7 @@ static int draw_name(const struct top_model *m, size_t row, const struct top_sta
 	unsigned levels = COLS - x > 20 ? (unsigned)(COLS - x - 16) / 2 : 2;
 	char path[FRESHET_PATH_MAX];
 	struct buf b = BUF_INIT;
-	int name = attr;
+	attr_t name = attr;
 
 	if (g->depth > levels && !top_model_is_flat(m))
 		x = put(y, x, COLS, attr | A_DIM, screen.ascii ? "~" : "…");
@@ -191,7 +191,7 @@ static void draw_row(const struct top_model *m, size_t row, const struct top_sta
 		&top_model_groups(m, &n)[top_model_rows(m, &n)[row].group];
 	bool selected = row == top_model_selected(m);
 	bool plain = selected || status->stale; /* no looks of its own */
-	int attr = selected ? A_REVERSE : status->stale ? A_DIM : 0;
+	attr_t attr = selected ? A_REVERSE : status->stale ? A_DIM : 0;
 	char number[32], text[64];
 	int x = 0;
 

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* freshet ls: the groups of a subtree and the CPU time each has used. To a terminal a tree, else a
+ * flat list for programs, both sorted by name. */
+#include <errno.h>
+#include <getopt.h>
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "cli/commands.h"
+#include "cli/open_view.h"
+#include "cli/options.h"
+#include "cli/passes.h"
+#include "view/json.h"
+#include "view/safe.h"
+
+static const char help[] =
+	"Usage: freshet ls [PATH] [OPTION]...\n"
+	"Lists the cgroups at and below PATH with the CPU time they used: to a terminal as a tree,\n"
+	"else one 'usage_usec PATH' a line.\n\n"
+	"      --depth N        N levels below PATH only\n"
+	"      --segment NAME   groups of another producer: a name, or a file if it has a '/'\n"
+	"      --json           one JSON object, all numbers\n"
+	"  -h, --help\n";
+
+static void add_tree(struct buf *b, const struct open_view *o, const struct top_model *m,
+		     uint32_t depth)
+{
+	char number[32], path[2 * FRESHET_PATH_MAX];
+	size_t n;
+	const struct top_group *groups = top_model_groups(m, &n);
+	const struct top_row *rows = top_model_rows(m, &n);
+	bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+
+	buf_printf(b, "%9s  CGROUP\n", "CPU TIME");
+	open_view_path(o, o->target, path, sizeof(path));
+	for (size_t i = 0; i < n; i++) {
+		const struct top_group *g = &groups[rows[i].group];
+
+		if (g->depth > depth)
+			continue;
+		if (g->present & 1u << TOP_USAGE)
+			top_format_time(g->value[TOP_USAGE], number, sizeof(number));
+		else
+			strcpy(number, "-");
+		buf_printf(b, "%9s  ", number);
+		top_model_guides(m, i, UINT32_MAX, ascii, b);
+		safe_name(b, i ? g->name : path, ascii);
+		buf_char(b, '\n');
+	}
+}
+
+static void add_list(struct buf *b, const struct open_view *o, const struct top_model *m,
+		     uint32_t depth)
+{
+	char path[2 * FRESHET_PATH_MAX], below[FRESHET_PATH_MAX];
+	size_t n, len;
+	const struct top_group *groups = top_model_groups(m, &n);
+	const struct top_row *rows = top_model_rows(m, &n);
+
+	open_view_path(o, o->target, path, sizeof(path));
+	len = strcmp(path, "/") ? strlen(path) : 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct top_group *g = &groups[rows[i].group];
+
+		if (g->depth > depth)
+			continue;
+		if (i) {
+			top_model_path(m, rows[i].group, below, sizeof(below));
+			snprintf(path + len, sizeof(path) - len, "%s", below);
+		}
+		if (g->present & 1u << TOP_USAGE)
+			buf_u64(b, g->value[TOP_USAGE] / NSEC_PER_USEC);
+		else
+			buf_char(b, '-');
+		buf_char(b, ' ');
+		safe_name(b, path, false);
+		buf_char(b, '\n');
+	}
+}
+
+/*
+ * json_groups() makes paths from the entries above; what the segment lacks above its root (prefix)
+ * is put before them as entries of its own.
+ */
+static int add_json(struct buf *b, const struct passes *p, uint32_t depth)
+{
+	char prefix[FRESHET_PATH_MAX];
+	size_t count = freshet_snapshot_count(p->snapshot), above = 0, at;
+	const struct freshet_entry *from = freshet_snapshot_entries(p->snapshot);
+	struct freshet_entry *entries;
+	const struct freshet_stat *stats;
+	struct freshet_moment moment;
+	size_t nstats;
+	char *name;
+
+	strcpy(prefix, p->open.prefix);
+	for (const char *c = prefix; *c; c++)
+		above += *c == '/';
+	entries = calloc(count + above, sizeof(*entries));
+	if (!entries)
+		return -ENOMEM;
+	entries[0].name = "";
+	at = 0;
+	for (name = strtok(prefix, "/"); name; name = strtok(NULL, "/")) {
+		/* entry `at` is the root or the ancestor named before this one */
+		at++;
+		entries[at].name = name;
+		entries[at].parent = (uint32_t)at - 1;
+	}
+	for (size_t i = 0; i < count; i++) {
+		struct freshet_entry *to = &entries[i + above];
+		const char *own = to->name;
+
+		*to = from[i];
+		to->parent += (uint32_t)above;
+		if (!i) {
+			to->parent = above ? (uint32_t)above - 1 : 0;
+			to->name = above ? own : "";
+		}
+	}
+	stats = freshet_stats(p->open.view, &nstats);
+	freshet_snapshot_moment(p->snapshot, &moment);
+	json_head(b, moment.pass, clock_ns() - moment.begin_ns);
+	json_groups(b, stats, nstats, entries, p->first + above, depth);
+	free(entries);
+	return b->error;
+}
+
+static int list(struct passes *p, uint32_t depth, bool json)
+{
+	struct buf b = BUF_INIT;
+	struct top_model *m = NULL;
+	int r = top_model_new(&m);
+
+	if (r == 0)
+		r = passes_take(p, m);
+	if (r >= 0) {
+		r = 0;
+		top_model_sort(m, TOP_BY_NAME, false);
+		if (json)
+			r = add_json(&b, p, depth);
+		else if (isatty(STDOUT_FILENO))
+			add_tree(&b, &p->open, m, depth);
+		else
+			add_list(&b, &p->open, m, depth);
+		r = r ? r : b.error;
+	}
+	if (r < 0) {
+		complain(p->open.target, strerror(-r));
+		r = EXIT_FAILED;
+	} else {
+		fwrite(b.data, 1, b.len, stdout);
+		r = options_written();
+	}
+	buf_free(&b);
+	top_model_free(m);
+	return r;
+}
+
+int cmd_ls(int argc, char **argv)
+{
+	static const struct option options[] = { { "segment", required_argument, NULL, 's' },
+						 { "json", no_argument, NULL, 'j' },
+						 { "depth", required_argument, NULL, 'd' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
+	struct open_options open = { .max_age_ns = OPEN_ANY_AGE };
+	uint32_t depth = JSON_ALL_DEPTHS;
+	struct passes p;
+	bool json = false;
+	int c, r;
+
+	setlocale(LC_CTYPE, "");
+	options_begin(argv);
+	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (c) {
+		case 's':
+			open.segment = optarg;
+			break;
+		case 'j':
+			json = true;
+			break;
+		case 'd':
+			if (options_count(optarg, 0, UINT32_MAX - 1, &depth))
+				return options_bad(argv, "--depth", optarg, "a number of levels");
+			break;
+		case 'h':
+			fputs(help, stdout);
+			return options_written();
+		default:
+			return options_hint(argv);
+		}
+	}
+	r = options_path(argc, argv, &open.path);
+	if (r)
+		return r;
+	if (passes_open(&open, &p) < 0)
+		return EXIT_FAILED;
+	r = list(&p, depth, json);
+	passes_close(&p);
+	return r;
+}

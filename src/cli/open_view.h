@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* Where ls, show and top get their numbers: a segment that is kept up to date, or else passes of
+ * our own. One thread. */
+#ifndef FRESHET_OPEN_VIEW_H
+#define FRESHET_OPEN_VIEW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <freshet/freshet.h>
+
+#define OPEN_ANY_AGE UINT64_MAX
+
+struct open_options {
+	const char *segment; /* as --segment gives it, or NULL: the host's */
+	const char *path;    /* as people write it, or NULL: "/" */
+	uint64_t max_age_ns; /* or OPEN_ANY_AGE */
+};
+
+struct open_view {
+	struct freshet_view *view;
+	struct collector *collector; /* ours, of the cgroup at prefix; NULL: somebody's segment */
+	char prefix[FRESHET_PATH_MAX]; /* what the paths of the view lack: "" or "/a" */
+	char target[FRESHET_PATH_MAX]; /* path in the view of what was asked for; it was there */
+	char source[128];              /* for people: "freshet serve, pid 12" */
+};
+
+/*
+ * The host's numbers come from the segment of a running serve. Without one, or when that one is
+ * gone, stopped, too old for max_age_ns or does not know the path, one pass is made here, and a
+ * line on stderr says so and why. Any other segment named must be there and fresh.
+ * 0, or -errno after a line on stderr. May block: files, a pass, a refresh.
+ */
+int open_view(const struct open_options *options, struct open_view *ret);
+void open_view_close(struct open_view *o);
+
+/* Path to show for the path in_view of the view. Always terminated, cut short to size. */
+void open_view_path(const struct open_view *o, const char *in_view, char *buf, size_t size);
+
+/* Age above which a producer counts as stopped; 0: it never does (it promises no interval). */
+uint64_t open_view_stale_after(uint64_t interval_ns);
+
+/* Says on stderr "freshet: PATH: REASON" with the path made safe; returns 1, for exit codes. */
+int complain(const char *path, const char *reason);
+
+#endif
