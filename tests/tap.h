@@ -31,8 +31,8 @@ static const char *tap_skipped;
 	}                                                                           \
 	static void test_##name_(void)
 
-__attribute__((format(printf, 4, 5), unused)) static int
-tap_expect(int good, const char *file, int line, const char *fmt, ...)
+__attribute__((format(printf, 5, 6), unused)) static int
+tap_expect(int good, const char *file, int line, const char *cond, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -41,7 +41,7 @@ tap_expect(int good, const char *file, int line, const char *fmt, ...)
 	tap_bad++;
 	if (tap_bad > 20)
 		return 0;
-	printf("# %s:%d: ", file, line);
+	printf("# %s:%d: %s  ", file, line, cond);
 	va_start(ap, fmt);
 	vprintf(fmt, ap);
 	va_end(ap);
@@ -50,17 +50,19 @@ tap_expect(int good, const char *file, int line, const char *fmt, ...)
 }
 
 /* EXPECT(condition) or EXPECT(condition, "format", ...) */
-#define EXPECT(cond, ...) tap_expect(!!(cond), __FILE__, __LINE__, "" #cond "  " __VA_ARGS__)
-#define REQUIRE(cond, ...)                                                                  \
-	do {                                                                                \
-		if (!tap_expect(!!(cond), __FILE__, __LINE__, "" #cond "  " __VA_ARGS__))   \
-			return;                                                             \
+#define EXPECT(cond, ...) tap_expect(!!(cond), __FILE__, __LINE__, #cond, " " __VA_ARGS__)
+#define REQUIRE(cond, ...)                                                          \
+	do {                                                                        \
+		if (!(cond)) {                                                      \
+			tap_expect(0, __FILE__, __LINE__, #cond, " " __VA_ARGS__); \
+			return;                                                     \
+		}                                                                   \
 	} while (0)
 #define EXPECT_EQ(a, b)                                                                     \
 	do {                                                                                \
 		long long tap_a = (long long)(a), tap_b = (long long)(b);                   \
-		tap_expect(tap_a == tap_b, __FILE__, __LINE__, "%s = %lld, not %s = %lld",  \
-			   #a, tap_a, #b, tap_b);                                           \
+		tap_expect(tap_a == tap_b, __FILE__, __LINE__, #a " == " #b,                \
+			   "%lld, not %lld", tap_a, tap_b);                                           \
 	} while (0)
 #define SKIP(why)                  \
 	do {                       \

@@ -314,7 +314,7 @@ static void take_names(struct host_tree *t, const struct host_reading *r)
 	for (uint32_t i = 0; i < r->names; i++) {
 		struct node *n = node_find(t, r->name[i].serial);
 
-		if (!n || n->group.name)
+		if (!n || n->group.name || n == t->l.node[0])
 			continue;
 		/* No memory: it stays unnamed, and the next pass tries again. */
 		n->group.name = strndup(r->name[i].name, PASS_NAME_MAX - 1);
