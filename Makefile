@@ -33,7 +33,10 @@ install: all
 fuzz:
 	tools/fuzz $(FUZZ_SECONDS)
 
+format:
+	clang-format -i $$(git ls-files '*.c' '*.h')
+
 clean:
 	rm -rf build build-gcc build-clang build-asan build-fuzz
 
-.PHONY: all run check install fuzz clean
+.PHONY: all run check install fuzz format clean
