@@ -174,7 +174,7 @@ static void group_free(struct files *f, struct group *g)
 static void group_update(struct files *f, struct group *g, uint64_t value[HOST_NSTATS],
 			 uint64_t present)
 {
-	bool changed = present != g->pub.present;
+	bool changed = !g->pub.changed || present != g->pub.present;
 
 	for (unsigned i = 0; i < HOST_NSTATS; i++) {
 		uint64_t before = g->pub.value[i];

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/* Source "files" when descriptors run out. */
+#include <sys/resource.h>
+
+#include "files_fixture.h"
+
+static void set_limit(rlim_t soft, rlim_t hard)
+{
+	struct rlimit limit = { soft, hard };
+
+	EXPECT(!setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+static rlim_t soft_limit(void)
+{
+	struct rlimit limit = { 0, 0 };
+
+	getrlimit(RLIMIT_NOFILE, &limit);
+	return limit.rlim_cur;
+}
+
+/* Opens descriptors until none is left; how many. */
+static int exhaust(int fd[], int max)
+{
+	int n = 0;
+
+	while (n < max && (fd[n] = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0)
+		n++;
+	return n;
+}
+
+static void set_hundred(unsigned round)
+{
+	char path[32], text[32];
+
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "/g%u/cpu.stat", i);
+		snprintf(text, sizeof(text), "usage_usec %u\n", 1000 * round + i);
+		put(path, text);
+	}
+}
+
+static void check_hundred(unsigned round)
+{
+	char path[32];
+
+	EXPECT_EQ(pass(), 0);
+	EXPECT_EQ(tree.count, 101);
+	EXPECT_EQ(tree.gone, 0);
+	EXPECT_EQ(tree.left_out, 0);
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "/g%u", i);
+		EXPECT(usage(path) == 1000 * round + i, "%s: %llu", path,
+		       (unsigned long long)usage(path));
+	}
+}
+
+static int begin_hundred(void)
+{
+	char path[32];
+
+	if (begin(1000))
+		return -1;
+	for (unsigned i = 0; i < 100; i++) {
+		snprintf(path, sizeof(path), "/g%u", i);
+		make(path, i);
+	}
+	return 0;
+}
+
+static void few_descriptors_body(void)
+{
+	uint64_t shape;
+	int fd[100], n;
+
+	set_limit(40, 60);
+	if (begin_hundred())
+		return;
+	EXPECT_EQ(soft_limit(), 60);
+	check_hundred(0);
+	shape = tree.shape;
+	for (unsigned round = 1; round < 4; round++) {
+		set_hundred(round);
+		check_hundred(round);
+	}
+	/* a quarter of them is left to others, and when those take all, some kept ones are given up */
+	set_hundred(4);
+	n = exhaust(fd, 100);
+	EXPECT(n >= 8 && n <= 15, "%d", n);
+	check_hundred(4);
+	check_hundred(4);
+	while (n)
+		close(fd[--n]);
+	set_hundred(5);
+	check_hundred(5);
+	n = exhaust(fd, 100);
+	EXPECT(n >= 8 && n <= 15, "%d", n);
+	EXPECT_EQ(tree.shape, shape);
+	while (n)
+		close(fd[--n]);
+	end();
+}
+
+TEST(few_descriptors)
+{
+	in_child(few_descriptors_body);
+}
+
+static void no_descriptors_body(void)
+{
+	int fd[100], n;
+
+	set_limit(60, 60);
+	if (begin_hundred())
+		return;
+	n = exhaust(fd, 100);
+	EXPECT_EQ(pass(), -EMFILE);
+	close(fd[--n]);
+	EXPECT_EQ(pass(), -EMFILE);
+	close(fd[--n]); /* two are enough: a directory and a file */
+	check_hundred(0);
+	EXPECT_EQ(tree.pass, 1);
+	while (n)
+		close(fd[--n]);
+	set_hundred(1);
+	check_hundred(1);
+	end();
+}
+
+TEST(no_descriptors)
+{
+	in_child(no_descriptors_body);
+}
+
+static void enough_descriptors_body(void)
+{
+	set_limit(50, 4000);
+	if (begin_hundred())
+		return;
+	EXPECT_EQ(soft_limit(), 4000);
+	check_hundred(0);
+	end();
+	/* a soft limit that is as high as it can be stays */
+	set_limit(3000, 3000);
+	if (begin(10))
+		return;
+	EXPECT_EQ(soft_limit(), 3000);
+	end();
+}
+
+TEST(the_limit_of_descriptors_is_raised)
+{
+	in_child(enough_descriptors_body);
+}
+
+TAP_MAIN
