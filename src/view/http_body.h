@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Renderings that many answers share.
+ *
+ * An answer is a head, which is new with every answer (ages, the daemon's own metrics), and a body,
+ * rendered once a pass and shared by reference. With gzip the head is a stored block before the
+ * body's compressed data, and the checksums of both are combined: nothing is compressed twice.
+ *
+ * One thread, MHD's: references are plain counts.
+ */
+#ifndef FRESHET_HTTP_BODY_H
+#define FRESHET_HTTP_BODY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct MHD_Response;
+
+struct body {
+	char *data; /* plain, or raw deflate data */
+	size_t len;
+	uint32_t raw_len; /* before compression, modulo 2^32, as gzip wants it */
+	uint32_t raw_crc;
+	unsigned refs;
+	bool gzip;
+	bool cached;  /* the cache holds a reference: it belongs to the latest pass */
+	size_t *live; /* sum of the data of all bodies, to be kept up to date */
+};
+
+#define BODY_CACHE_ENTRIES 32u
+
+/* The bodies of one pass by key. */
+struct body_cache {
+	uint64_t pass;
+	unsigned next; /* entry to be given up first */
+	struct {
+		char *key;
+		struct body *body;
+	} entry[BODY_CACHE_ENTRIES];
+};
+
+/* Takes the buffer's memory over (it is empty then). NULL: no memory; the buffer stays. */
+struct body *body_new(struct buf *from, size_t *live);
+
+/* The same, compressed. NULL: no memory. */
+struct body *body_deflate(const struct body *plain);
+
+struct body *body_ref(struct body *b);
+void body_unref(struct body *b);
+
+/* Forgets everything if the cache is of another pass. */
+void body_cache_pass(struct body_cache *c, uint64_t pass);
+
+/* The body (a reference of the cache's, valid until the next call of a function here), or NULL. */
+struct body *body_cache_get(const struct body_cache *c, const char *key);
+
+/* Keeps a reference, unless there is no memory for the key. */
+void body_cache_put(struct body_cache *c, const char *key, struct body *b);
+
+void body_cache_clear(struct body_cache *c);
+
+/* An answer: head, at most 65,535 bytes, and body, of which the answer keeps a reference until MHD
+ * has sent it or given up. NULL: no memory. */
+struct MHD_Response *body_response(struct body *b, const struct buf *head);
+
+#endif

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* Between http.c (the server, its connections, who waits) and http_answer.c (what is answered). */
+#ifndef FRESHET_HTTP_REQUEST_H
+#define FRESHET_HTTP_REQUEST_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+#include "view/http.h"
+#include "view/http_body.h"
+#include "view/http_conns.h"
+#include "view/http_parse.h"
+
+enum endpoint { LANDING, METRICS, GROUPS, HEALTHZ, NOWHERE, NENDPOINTS };
+
+struct http {
+	struct http_options options;
+	struct MHD_Daemon *mhd;
+	struct conns conns;
+
+	pthread_mutex_t lock; /* of what follows, up to the blank line */
+	struct request *waiting;
+	bool stopping;
+
+	/* The server's thread alone uses the rest. */
+	struct freshet_snapshot *snapshot;
+	struct body_cache cache;
+	size_t live_bytes; /* of all bodies, those that only slow clients still hold included */
+	size_t body_bytes; /* of the latest one */
+	uint64_t rendered_bytes;
+	uint64_t requests[NENDPOINTS];
+};
+
+struct request {
+	struct MHD_Connection *connection;
+	char *text; /* the target as it came, taken apart in place */
+	struct http_target target;
+	int parsed;           /* 0 or what http_target_parse() gave */
+	bool begun;           /* MHD has shown it to us before */
+	uint64_t since_ns;    /* wants a pass begun then or later; 0: any will do */
+	uint64_t deadline_ns; /* of waiting for it */
+	struct request *next; /* in http.waiting */
+};
+
+/* Answers a request that is complete; or gives MHD_YES without an answer after http_wait(). */
+enum MHD_Result http_answer(struct http *h, struct request *r, const char *method);
+
+/* Suspends the request unless the pass it wants is there. True: it is suspended. */
+bool http_wait(struct http *h, struct request *r);
+
+/* Queues a response and gives up the caller's reference; body may be NULL. */
+enum MHD_Result http_send(struct http *h, struct request *r, unsigned status,
+			  struct MHD_Response *response, const struct body *body);
+
+/* A line of text. */
+enum MHD_Result http_say(struct http *h, struct request *r, unsigned status, const char *format,
+			 ...) __attribute__((format(printf, 4, 5)));
+
+#endif
