@@ -45,19 +45,19 @@
 #include "source/listing.h"
 #include "source/parse.h"
 
-#define FILES_MAX_DEPTH	 512u /* deeper groups are left out: each level takes a descriptor */
-#define FILES_RESERVE	 256u /* descriptors left to the rest of the process, or a quarter */
-#define FILES_DIR_FLAGS	 (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+#define FILES_MAX_DEPTH  512u /* deeper groups are left out: each level takes a descriptor */
+#define FILES_RESERVE    256u /* descriptors left to the rest of the process, or a quarter */
+#define FILES_DIR_FLAGS  (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 #define FILES_STAT_FLAGS (O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-#define FILES_TEXT_SIZE	 4096u /* of a cpu.stat: more is cut, and parse_cpu_stat() knows */
+#define FILES_TEXT_SIZE  4096u /* of a cpu.stat: more is cut, and parse_cpu_stat() knows */
 
 struct group {
 	struct source_group pub;
-	uint64_t ino;		/* in its parent's listing: pub.id, but on odd file systems */
+	uint64_t ino;           /* in its parent's listing: pub.id, but on odd file systems */
 	struct group *children; /* by ino */
 	struct group *sibling;
 	LIST_ENTRY(group) kept; /* in files.kept while fd >= 0 */
-	int fd;			/* its cpu.stat, or -1 */
+	int fd;                 /* its cpu.stat, or -1 */
 	char name[];
 };
 
@@ -68,9 +68,9 @@ struct files {
 	int root_fd;  /* the root's directory */
 	int count_fd; /* the root's cgroup.stat, or -1 */
 	struct group *root;
-	uint32_t known;	    /* groups that exist, root included */
+	uint32_t known;     /* groups that exist, root included */
 	size_t array_size;  /* room in tree.group */
-	bool walk_next;	    /* the last pass failed, or none was made */
+	bool walk_next;     /* the last pass failed, or none was made */
 	bool shape_changed; /* since the last good pass */
 
 	LIST_HEAD(, group) kept; /* groups with an open cpu.stat */

@@ -26,7 +26,7 @@
 #include "base/buf.h"
 #include "base/cleanup.h"
 
-#define CGROUP2_MAGIC	  0x63677270
+#define CGROUP2_MAGIC     0x63677270
 #define KERNFS_ROOT_INODE 1 /* kernfs numbers from 1, and a hierarchy's root comes first */
 
 struct field {

@@ -51,7 +51,7 @@ static struct source_tree tree;
 
 static inline const char *at(const char *path)
 {
-	static char full[2][2 * PATH_MAX];
+	static char full[2][4 * PATH_MAX];
 	static int turn;
 
 	turn = !turn;
