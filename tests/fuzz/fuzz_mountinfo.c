@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* mountinfo, and what follows its last newline as a path that somebody asks for. */
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
