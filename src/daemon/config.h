@@ -13,7 +13,7 @@
 
 struct config {
 	char root[CONFIG_VALUE_MAX]; /* "": the whole hierarchy */
-	int source;		     /* enum collector_source */
+	int source;                  /* enum collector_source */
 	uint64_t interval_ns;
 	char listen[128];
 	char segment[CONFIG_VALUE_MAX];

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* `freshet serve`: its command line, and putting the daemon together and taking it apart. */
+#include <errno.h>
+#include <getopt.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/cleanup.h"
+#include "base/clock.h"
+#include "base/where.h"
+#include "cli/commands.h"
+#include "daemon/config.h"
+#include "daemon/listen.h"
+#include "daemon/loop.h"
+#include "daemon/notify.h"
+
+static const char usage[] =
+	"Usage: freshet serve [OPTION]...\n"
+	"Collects the numbers of all cgroups and serves them: a segment in shared memory, "
+	"/metrics,\n"
+	"/api/v1/groups, /healthz and a page at /.\n\n"
+	"  --root DIR         cgroup to start at (the whole cgroup2 hierarchy)\n"
+	"  --source SOURCE    auto, bpf or files (auto)\n"
+	"  --interval TIME    between passes (1s)\n"
+	"  --listen ADDRESS   where to serve HTTP (127.0.0.1:9753); port 0 takes any free one\n"
+	"  --segment NAME     of the segment, or a file name with a slash in it (host)\n"
+	"  --max-groups N     room in the segment (65536)\n"
+	"  --max-cpu PERCENT  of one CPU for passes that clients ask for (10)\n"
+	"  --config FILE      lines \"option = value\"; the command line comes before it\n"
+	"  --help\n";
+
+enum { OPTION_CONFIG = 1, OPTION_HELP, OPTION_SET };
+
+static const struct option long_options[] = {
+	{ "config", required_argument, NULL, OPTION_CONFIG },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "root", required_argument, NULL, OPTION_SET },
+	{ "source", required_argument, NULL, OPTION_SET },
+	{ "interval", required_argument, NULL, OPTION_SET },
+	{ "listen", required_argument, NULL, OPTION_SET },
+	{ "segment", required_argument, NULL, OPTION_SET },
+	{ "max-groups", required_argument, NULL, OPTION_SET },
+	{ "max-cpu", required_argument, NULL, OPTION_SET },
+	{ NULL, 0, NULL, 0 },
+};
+
+static int usage_error(const char *why)
+{
+	fprintf(stderr, "freshet serve: %s\nTry 'freshet serve --help'.\n", why);
+	return EXIT_USAGE;
+}
+
+/* Exit code, or -1 to go on. The file first, so that the command line has the last word. */
+static int read_options(int argc, char **argv, struct config *config)
+{
+	static char name[] = "freshet serve";
+	char *self = argv[0], why[512];
+	int option, which, code = -1;
+
+	argv[0] = name; /* what getopt puts before its messages */
+	for (int round = 0; round < 2 && code < 0; round++) {
+		optind = 0;
+		while (code < 0 &&
+		       (option = getopt_long(argc, argv, "", long_options, &which)) != -1) {
+			if (option == '?') {
+				fprintf(stderr, "Try 'freshet serve --help'.\n");
+				code = EXIT_USAGE;
+			} else if (option == OPTION_HELP) {
+				fputs(usage, stdout);
+				code = EXIT_OK;
+			} else if (round == 0 && option == OPTION_CONFIG) {
+				if (config_read(config, optarg, why, sizeof(why)) < 0) {
+					fprintf(stderr, "freshet serve: %s\n", why);
+					code = EXIT_USAGE;
+				}
+			} else if (round == 1 && option == OPTION_SET &&
+				   config_set(config, long_options[which].name, optarg, why,
+					      sizeof(why)) < 0) {
+				code = usage_error(why);
+			}
+		}
+	}
+	if (code < 0 && optind < argc) {
+		snprintf(why, sizeof(why), "\"%.64s\": no such argument", argv[optind]);
+		code = usage_error(why);
+	}
+	argv[0] = self;
+	return code;
+}
+
+static int failed(const char *what, int error)
+{
+	fprintf(stderr, "freshet serve: %s: %s\n", what, strerror(-error));
+	return EXIT_FAILED;
+}
+
+/* Clients and a descriptor per cgroup file: as many as the administrator lets us have. */
+static void raise_file_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+	}
+}
+
+/* Segment, source, first pass. Exit code, or -1 to go on. */
+static int open_collector(struct daemon *d, const struct config *config, const char *segment,
+			  char *why, size_t why_size)
+{
+	char socket[256] = "";
+	struct collector_options options = {
+		.size = sizeof(options),
+		.root = config->root[0] ? config->root : NULL,
+		.source = (enum collector_source)config->source,
+		.segment = segment,
+		.socket = socket,
+		.producer = "freshet serve",
+		.max_groups = config->max_groups,
+		.interval_ns = config->interval_ns,
+	};
+	int r = where_make_directory(segment);
+
+	if (r < 0)
+		return failed(segment, r);
+	if (refresh_socket_name(segment, socket, sizeof(socket)) < 0)
+		return failed(segment, -ENAMETOOLONG);
+	r = collector_open(&options, &d->collector, why, why_size);
+	if (r < 0) {
+		fprintf(stderr, "freshet serve: %s\n", why);
+		return EXIT_FAILED;
+	}
+	r = refresh_open(segment, d->epoll_fd, &d->refresh);
+	if (r < 0) /* not worth ending for: passes go on by the clock */
+		fprintf(stderr, "freshet serve: no requests for younger passes: %s.sock: %s\n",
+			segment, strerror(-r));
+	own_init(&d->own, collector_source_name(d->collector));
+	demand_init(&d->demand, config->max_cpu, clock_ns());
+	return loop_pass(d, 0) < 0 ? EXIT_FAILED : -1;
+}
+
+static void render_own(void *context, struct buf *out, enum metrics_format format)
+{
+	struct daemon *d = context;
+
+	own_render(&d->own, out, format);
+}
+
+static int run(struct daemon *d, const struct config *config)
+{
+	char segment[4096], why[512], where[64], source[512], interval[32];
+	struct utsname host;
+	struct collector_stats stats;
+	int fd, r, code;
+
+	r = where_segment(config->segment, segment, sizeof(segment));
+	if (r == -ENOENT) {
+		fprintf(stderr, "freshet serve: XDG_RUNTIME_DIR is not set: give --segment a file "
+				"name with a slash in it\n");
+		return EXIT_FAILED;
+	}
+	if (r < 0)
+		return usage_error("segment: not a name (letters, digits, '.', '_', '-')");
+	code = open_collector(d, config, segment, source, sizeof(source));
+	if (code >= 0)
+		return code;
+	fd = listen_on(config->listen, where, sizeof(where), why, sizeof(why));
+	if (fd < 0) {
+		if (fd == -EINVAL)
+			return usage_error(why);
+		fprintf(stderr, "freshet serve: %s\n", why);
+		return EXIT_FAILED;
+	}
+
+	uname(&host);
+	collector_stats(d->collector, &stats);
+	snprintf(interval, sizeof(interval), "%g s", (double)config->interval_ns / 1e9);
+	snprintf(why, sizeof(why), "%u groups in %.2f ms", stats.groups,
+		 (double)stats.last_ns / 1e6);
+	const struct http_fact facts[] = {
+		{ "Host", host.nodename }, { "Kernel", host.release },
+		{ "Source", source },      { "Root", collector_root(d->collector) },
+		{ "First pass", why },     { "Interval", interval },
+		{ "Segment", segment },    { "Version", FRESHET_VERSION },
+	};
+	struct http_options options = {
+		.fd = fd,
+		.view = d->view,
+		.interval_ns = config->interval_ns,
+		.prefix = "cgroup",
+		.facts = facts,
+		.nfacts = sizeof(facts) / sizeof(*facts),
+		.want = loop_want,
+		.metrics = render_own,
+		.context = d,
+	};
+	r = http_start(&options, &d->http);
+	if (r < 0)
+		return failed("HTTP server", r);
+
+	malloc_trim(0);
+	fprintf(stderr, "freshet %s: %s; root %s, %s; http://%s/, segment %s\n", FRESHET_VERSION,
+		source, collector_root(d->collector), why, where, segment);
+	notify("READY=1\nSTATUS=%s on http://%s/", why, where);
+	r = loop_run(d);
+	notify("STOPPING=1");
+	http_stop(d->http);
+	return r < 0 ? failed("waiting for events", r) : EXIT_OK;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+	struct daemon d = { .collector = NULL };
+	struct config config;
+	int code, r;
+
+	config_defaults(&config);
+	code = read_options(argc, argv, &config);
+	if (code >= 0)
+		return code;
+
+	/* One arena, and large blocks given back at once: what a rendering took is free again. */
+	mallopt(M_ARENA_MAX, 1);
+	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
+	mallopt(M_TRIM_THRESHOLD, 256 * 1024);
+	signal(SIGPIPE, SIG_IGN);
+	raise_file_limit();
+
+	d.interval_ns = config.interval_ns;
+	r = loop_init(&d);
+	code = r < 0 ? failed("event loop", r) : run(&d, &config);
+	refresh_close(d.refresh);
+	freshet_detach(d.view);
+	collector_close(d.collector);
+	if (d.own.source)
+		own_destroy(&d.own);
+	loop_destroy(&d);
+	return code;
+}
