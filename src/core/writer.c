@@ -64,6 +64,8 @@ struct writer {
 
 	struct seg_order *order;
 	uint32_t ngroups;
+	uint32_t overflowed; /* nodes of the last writer_shape() that found no room */
+	uint32_t left_out;   /* groups that it was not even given */
 	struct slot *slots;
 	uint64_t *changed;
 	uint64_t *rows;    /* by slot: present, values */
@@ -425,8 +427,15 @@ void writer_shape(struct writer *w, struct writer_node *nodes, uint32_t count, u
 		w->changed[slot] = 0;
 		w->free[(w->free_first + w->free_count++) % w->max_groups] = slot;
 	}
-	store_relaxed(&w->header->overflowed, (uint64_t)left_out);
+	w->overflowed = left_out;
+	store_relaxed(&w->header->overflowed, (uint64_t)w->overflowed + w->left_out);
 	*overflowed = left_out;
+}
+
+void writer_left_out(struct writer *w, uint32_t groups)
+{
+	w->left_out = groups;
+	store_relaxed(&w->header->overflowed, (uint64_t)w->overflowed + w->left_out);
 }
 
 void writer_row(struct writer *w, uint32_t slot, const uint64_t *values, uint64_t present)

@@ -61,6 +61,10 @@ void writer_begin(struct writer *w, uint64_t begin_ns);
 void writer_shape(struct writer *w, struct writer_node *nodes, uint32_t count,
 		  uint32_t *overflowed);
 
+/* Groups that the producer itself had no room for, and so never lists: the segment's header counts
+ * them as overflowed, together with those of writer_shape(). */
+void writer_left_out(struct writer *w, uint32_t groups);
+
 /* A node's numbers; values has nstats words. Slot as assigned by writer_shape. */
 void writer_row(struct writer *w, uint32_t slot, const uint64_t *values, uint64_t present);
 
