@@ -49,11 +49,13 @@ struct cgroup_base_stat {
 struct cgroup_rstat_cpu {
 	struct cgroup_base_stat bstat;
 	struct cgroup_base_stat last_bstat;
+	struct cgroup_base_stat subtree_bstat; /* 6.6 */
 } CORE;
 
 struct cgroup_rstat_base_cpu {
 	struct cgroup_base_stat bstat;
 	struct cgroup_base_stat last_bstat;
+	struct cgroup_base_stat subtree_bstat;
 } CORE;
 
 enum cgroup_subsys_id { cpu_cgrp_id = 1 }; /* relocated: the kernel's own value is used */

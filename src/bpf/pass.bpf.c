@@ -80,6 +80,9 @@ int pass_setup(void *unused)
 		ctl.has |= PASS_HAS_NICE;
 	if (bpf_core_field_exists(struct cgroup_base_stat, forceidle_sum))
 		ctl.has |= PASS_HAS_FORCE_IDLE;
+	if (bpf_core_type_exists(struct cgroup_rstat_base_cpu) ||
+	    bpf_core_field_exists(struct cgroup_rstat_cpu, subtree_bstat))
+		ctl.has |= PASS_HAS_SUBTREE;
 
 	ctl.error = 0;
 	bpf_probe_read_kernel(&base, sizeof(base),
@@ -105,21 +108,10 @@ static __always_inline void add(struct pass_counters *to, const struct cgroup_ba
 		to->force_idle += b->forceidle_sum;
 }
 
-static __always_inline void subtract(struct pass_counters *to, const struct cgroup_base_stat *b)
-{
-	to->stime -= b->cputime.stime;
-	to->utime -= b->cputime.utime;
-	to->exec -= b->cputime.sum_exec_runtime;
-	if (bpf_core_field_exists(b->ntime))
-		to->nice_ -= b->ntime;
-	if (bpf_core_field_exists(b->forceidle_sum))
-		to->force_idle -= b->forceidle_sum;
-}
-
 struct sum {
 	u64 percpu; /* the cgroup's per-CPU pointer */
 	struct pass_counters *own;
-	struct pass_counters *flushed; /* or NULL */
+	struct pass_ledger *ledger; /* or NULL */
 };
 
 /*
@@ -143,18 +135,24 @@ static __always_inline void sum_one(u32 i, struct sum *s, bool direct)
 {
 	char copy[BASE_STAT_ROOM] __attribute__((aligned(8))) = {};
 	u64 at = s->percpu + cpu_offset[i & (PASS_MAX_CPUS - 1)];
-	u64 bstat, last;
+	u64 bstat, last, subtree = 0;
 
 	if (bpf_core_type_exists(struct cgroup_rstat_base_cpu)) { /* 6.16 */
 		bstat = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, bstat);
 		last = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, last_bstat);
+		subtree = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, subtree_bstat);
 	} else {
 		bstat = at + bpf_core_field_offset(struct cgroup_rstat_cpu, bstat);
 		last = at + bpf_core_field_offset(struct cgroup_rstat_cpu, last_bstat);
+		if (bpf_core_field_exists(struct cgroup_rstat_cpu, subtree_bstat))
+			subtree = at + bpf_core_field_offset(struct cgroup_rstat_cpu, subtree_bstat);
 	}
 	add(s->own, base_stat(bstat, copy, direct));
-	if (s->flushed)
-		subtract(s->flushed, base_stat(last, copy, direct));
+	if (!s->ledger)
+		return;
+	add(&s->ledger->own, base_stat(last, copy, direct));
+	if (subtree)
+		add(&s->ledger->subtree, base_stat(subtree, copy, direct));
 }
 
 /* bpf_loop() pays an indirect call a turn, so a turn is four CPUs. */
@@ -263,8 +261,8 @@ static __always_inline void read_cgroup(struct cgroup *cgrp, bool direct)
 			return;
 		__builtin_memset(led, 0, sizeof(*led));
 		add(&led->handed, &cgrp->last_bstat);
-		add(&led->flushed, &cgrp->bstat);
-		sum.flushed = &led->flushed;
+		add(&led->all, &cgrp->bstat);
+		sum.ledger = led;
 	}
 	sum.own = &rec->own;
 	if (bpf_core_field_exists(cgrp->rstat_base_cpu))

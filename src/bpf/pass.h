@@ -44,8 +44,10 @@ struct pass_throttle {
 
 /* What is needed to know what removed children left behind; written when ctl.ledger is set. */
 struct pass_ledger {
-	struct pass_counters flushed; /* cgroup.bstat - sum over CPUs of last_bstat */
 	struct pass_counters handed;  /* cgroup.last_bstat: what went to the parent */
+	struct pass_counters all;     /* cgroup.bstat: what was flushed into it */
+	struct pass_counters own;     /* sum over CPUs of last_bstat: its own part of that */
+	struct pass_counters subtree; /* sum over CPUs of subtree_bstat: `all` again (6.6) */
 };
 
 /* A cgroup whose serial is above ctl.known. */
@@ -71,5 +73,6 @@ struct pass_ctl {
 
 #define PASS_HAS_NICE       1u
 #define PASS_HAS_FORCE_IDLE 2u
+#define PASS_HAS_SUBTREE    4u
 
 #endif

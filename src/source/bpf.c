@@ -31,7 +31,8 @@ struct bpf_source {
 	struct bpf_run *run;
 	struct host_tree *tree;
 	int root_stat; /* cpu.stat of the real root, or -1 */
-	uint64_t ledger_until;
+	uint64_t ledger_until; /* both CLOCK_MONOTONIC, ns */
+	uint64_t last_run;
 	uint64_t root_value[HOST_NSTATS];
 	uint64_t root_present;
 };
@@ -75,7 +76,7 @@ static int read_root(struct bpf_source *b)
 /* Runs until the tree is named and the ledger settled, or tries are used up. */
 static int run_all(struct bpf_source *b)
 {
-	bool ledger = clock_ns() < b->ledger_until;
+	bool ledger = b->last_run < b->ledger_until;
 	unsigned torn = 0, naming = 0, readings = 0;
 	uint64_t known;
 	uint32_t from;
@@ -96,8 +97,9 @@ static int run_all(struct bpf_source *b)
 			return bits;
 
 		readings += ledger;
+		b->last_run = r.at_ns;
 		if (bits & TREE_CHANGED)
-			b->ledger_until = clock_ns() + LEDGER_NS;
+			b->ledger_until = r.at_ns + LEDGER_NS;
 		if (bits & TREE_CHANGED || (bits & TREE_LOSING && bpf_run_holds_mutex(b->run)))
 			ledger = true;
 
@@ -108,6 +110,8 @@ static int run_all(struct bpf_source *b)
 			return 0;
 		if (readings && !(bits & TREE_UNSETTLED))
 			return 0;
+		if (readings > 1)
+			bpf_run_wait(b->run);
 	}
 }
 

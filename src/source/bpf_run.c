@@ -18,11 +18,13 @@
 
 #include <linux/types.h>
 
+#include "base/clock.h"
 #include "bpf/pass.skel.h"
 #include "source/parse.h"
 
 #define FIRST_CAPACITY 4096u
 #define MAX_CAPACITY   (1u << 22)
+#define WAIT_NS        4000000
 
 enum walk { WALK_CSS, WALK_ITER };
 
@@ -351,6 +353,7 @@ int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t name_from,
 			ret->name = b->name.at;
 			ret->count = ctl->count;
 			ret->names = ctl->names;
+			ret->at_ns = clock_ns();
 			return 0;
 		}
 		err = grow(b, ctl->count);
@@ -358,6 +361,13 @@ int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t name_from,
 			return err;
 	}
 	return -EAGAIN; /* cgroups are made faster than arrays grow */
+}
+
+void bpf_run_wait(struct bpf_run *b)
+{
+	struct timespec ts = { 0, WAIT_NS };
+
+	nanosleep(&ts, NULL);
 }
 
 unsigned bpf_run_has(const struct bpf_run *b)

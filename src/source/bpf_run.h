@@ -24,6 +24,7 @@ struct host_reading {
 	const struct pass_name *name;
 	uint32_t count; /* of the first three */
 	uint32_t names;
+	uint64_t at_ns; /* CLOCK_MONOTONIC, after the run */
 };
 
 /*
@@ -33,6 +34,9 @@ struct host_reading {
  */
 int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t name_from,
 	    struct host_reading *ret);
+
+/* A moment for the kernel to finish what it is at. */
+void bpf_run_wait(struct bpf_run *b);
 
 unsigned bpf_run_has(const struct bpf_run *b); /* PASS_HAS_* */
 

@@ -30,16 +30,6 @@ static inline bool counters_sub(struct pass_counters *to, const struct pass_coun
 	return good;
 }
 
-/* to = max(to, floor), word by word. */
-static inline void counters_raise(struct pass_counters *to, const struct pass_counters *floor)
-{
-#define X(f)                        \
-	if (to->f < floor->f)       \
-		to->f = floor->f;
-	COUNTERS_EACH(X)
-#undef X
-}
-
 /* grown += now - before where that is positive; before becomes max(before, now). */
 static inline void counters_growth(struct pass_counters *grown, struct pass_counters *before,
 				   const struct pass_counters *now)
@@ -51,6 +41,16 @@ static inline void counters_growth(struct pass_counters *grown, struct pass_coun
 	}
 	COUNTERS_EACH(X)
 #undef X
+}
+
+static inline bool counters_equal(const struct pass_counters *a, const struct pass_counters *b)
+{
+	unsigned long long differ = 0;
+
+#define X(f) differ |= a->f ^ b->f;
+	COUNTERS_EACH(X)
+#undef X
+	return !differ;
 }
 
 static inline bool counters_any(const struct pass_counters *c)
