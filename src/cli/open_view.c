@@ -149,12 +149,11 @@ static int locate(struct open_view *o, const char *mount, const char *path)
 }
 
 /* One pass of our own, over the subtree asked for. */
-static int collect(const struct open_options *options, const char *path, const char *reason,
-		   struct open_view *ret)
+static int collect(const char *path, const char *reason, struct open_view *ret)
 {
 	struct collector_options c = {
 		.size = sizeof(c),
-		.root = options->path,
+		.root = strcmp(path, "/") ? path : NULL,
 		.source = COLLECT_AUTO,
 		.producer = "freshet",
 	};
@@ -175,7 +174,8 @@ static int collect(const struct open_options *options, const char *path, const c
 	}
 	snprintf(ret->prefix, sizeof(ret->prefix), "%s", strcmp(path, "/") ? path : "");
 	snprintf(ret->target, sizeof(ret->target), "/");
-	snprintf(ret->source, sizeof(ret->source), "in-process");
+	snprintf(ret->source, sizeof(ret->source), "in-process (%s)",
+		 collector_source_name(ret->collector));
 	fprintf(stderr, "freshet: %s; collecting in-process (%s)\n", reason,
 		collector_source_name(ret->collector));
 	return 0;
@@ -225,7 +225,7 @@ static int open_host(const struct open_options *options, struct open_view *ret)
 	} else {
 		snprintf(reason, sizeof(reason), "segment %.64s: %s", WHERE_DEFAULT, why);
 	}
-	return collect(options, path, reason, ret);
+	return collect(path, reason, ret);
 }
 
 int open_view(const struct open_options *options, struct open_view *ret)

@@ -18,6 +18,7 @@
 #include "view/top_screen.h"
 
 #define MIN_DELAY_NS  (10 * NSEC_PER_MSEC)
+#define FIRST_NS      (250 * NSEC_PER_MSEC) /* the first rates are not waited for long */
 #define FOREVER	      UINT32_MAX
 
 static const char help[] =
@@ -142,6 +143,7 @@ static int watch(struct top *t)
 				     .root = t->root,
 				     .cpus = (unsigned)sysconf(_SC_NPROCESSORS_ONLN) };
 	uint64_t next = clock_ns(), now;
+	bool first = true;
 	int r;
 
 	gethostname(host, sizeof(host) - 1);
@@ -160,6 +162,9 @@ static int watch(struct top *t)
 				break;
 			/* after a halt (ctrl-Z, suspend) what was missed is not made up for */
 			next = now - next < t->delay_ns ? next + t->delay_ns : now + t->delay_ns;
+			if (first && t->delay_ns > FIRST_NS)
+				next = now + FIRST_NS;
+			first = false;
 		}
 		status.age_ns = passes_age(&t->passes);
 		status.stale = t->passes.stale[0] ? t->passes.stale : NULL;

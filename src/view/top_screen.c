@@ -19,7 +19,7 @@
 
 #include "view/safe.h"
 
-enum { PLAIN, GREEN, RED, YELLOW, CYAN };
+enum { PLAIN, GREEN, RED, YELLOW, CYAN, TITLE };
 
 static struct {
 	SCREEN *term;
@@ -86,8 +86,8 @@ static int put_buf(int y, int x, int end, attr_t attr, struct buf *b)
 
 static void fill(int y, int x, int end, attr_t attr)
 {
-	while (x < end)
-		x = put(y, x, end, attr, " ");
+	for (; x < end && x < COLS; x++)
+		put(y, x, end, attr, " ");
 }
 
 /* ---- the columns ---- */
@@ -129,10 +129,11 @@ static void draw_titles(const struct top_model *m, int y)
 	enum top_sort by = top_model_sorted_by(m, &reverse);
 	const char *arrow = screen.ascii ? (reverse ? "^" : "v") : (reverse ? "▴" : "▾");
 	bool flat = top_model_is_flat(m);
+	attr_t attr = screen.colour ? attribute(TITLE) : A_REVERSE;
 	char text[64];
 	int x = 0;
 
-	fill(y, 0, COLS, A_REVERSE);
+	fill(y, 0, COLS, attr);
 	for (size_t i = 0; i < NCOLUMNS; i++) {
 		const struct column *c = &columns[i];
 		int pad = c->width - (int)strlen(c->title) - (c->sort == by);
@@ -140,13 +141,13 @@ static void draw_titles(const struct top_model *m, int y)
 		if (COLS < c->from)
 			continue;
 		snprintf(text, sizeof(text), "%*s%s%s", pad, "", c->title, c->sort == by ? arrow : "");
-		x = put(y, x, COLS, A_REVERSE | (c->sort == by ? A_BOLD : 0), text);
+		x = put(y, x, COLS, attr | (c->sort == by ? A_BOLD : 0), text);
 	}
 	if (by == TOP_BY_NAME) /* names are ascending: the arrow says so */
 		arrow = screen.ascii ? (reverse ? "v" : "^") : (reverse ? "▾" : "▴");
 	snprintf(text, sizeof(text), "  CGROUP%s%s", flat ? " (flat)" : "",
 		 by == TOP_BY_NAME ? arrow : "");
-	put(y, x, COLS, A_REVERSE | (by == TOP_BY_NAME ? A_BOLD : 0), text);
+	put(y, x, COLS, attr | (by == TOP_BY_NAME ? A_BOLD : 0), text);
 }
 
 /* The name of a row, from column x on: lines of the tree, name, what is folded away. */
@@ -225,18 +226,18 @@ static void draw_head(const struct top_model *m, const struct top_status *status
 	int x;
 
 	top_model_groups(m, &groups);
-	x = put(y, 0, COLS, A_BOLD | attribute(CYAN), " freshet ");
+	x = put(y, 0, COLS, A_BOLD | attribute(CYAN), " freshet");
 	if (status->stale) {
+		x = put(y, x, COLS, 0, "  ");
 		buf_printf(&b, " STALE %.0fs ", (double)status->age_ns / 1e9);
 		x = put_buf(y, x, COLS, A_REVERSE | A_BOLD | attribute(RED), &b);
 		buf_printf(&b, " %s", status->stale);
 		x = put_buf(y, x, COLS, A_BOLD | attribute(RED), &b);
-	} else {
-		buf_printf(&b, "%.1fs old", (double)status->age_ns / 1e9);
-		x = put_buf(y, x, COLS, 0, &b);
 	}
-	buf_printf(&b, "%s%zu %s%s%s%s%s", dot, groups, groups == 1 ? "group" : "groups", dot,
-		   status->source, dot, status->host);
+	buf_printf(&b, "%s%s%s%zu group%s%s%s", dot, status->host, dot, groups,
+		   groups == 1 ? "" : "s", dot, status->source);
+	if (!status->stale)
+		buf_printf(&b, "%s%.1f s old", dot, (double)status->age_ns / 1e9);
 	put_buf(y, x, COLS, 0, &b);
 	buf_free(&b);
 }
@@ -253,8 +254,8 @@ static void draw_meter(const struct top_model *m, const struct top_status *statu
 	int x;
 
 	top_format_percent(percent, number, sizeof(number));
-	snprintf(text, sizeof(text), " %s%% of %u CPU%s", number, status->cpus,
-		 status->cpus == 1 ? "" : "s");
+	snprintf(text, sizeof(text), " %s%s of %u CPU%s", number, isnan(percent) ? "" : "%",
+		 status->cpus, status->cpus == 1 ? "" : "s");
 	x = put(y, 0, COLS, 0, " CPU ");
 	if (width >= 10) {
 		bars = isnan(percent) ? 0 : (int)lround(fmin(percent / full, 1) * width);
@@ -490,6 +491,7 @@ int top_screen_open(bool colour)
 		init_pair(RED, COLOR_RED, -1);
 		init_pair(YELLOW, COLOR_YELLOW, -1);
 		init_pair(CYAN, COLOR_CYAN, -1);
+		init_pair(TITLE, COLOR_BLACK, COLOR_CYAN);
 	}
 	cbreak();
 	noecho();
