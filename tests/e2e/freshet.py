@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -109,10 +110,11 @@ class Cgroups:
     def burn(self, name, seconds):
         """Uses CPU time inside a cgroup, by a process that ends."""
         procs = self.join(name) + b"/cgroup.procs"
-        subprocess.run(["python3", "-c",
-                        "import os, sys, time\n"
-                        "open(sys.argv[1], 'w').write('0')\n"
-                        "while time.process_time() < float(sys.argv[2]): pass\n",
+        subprocess.run([sys.executable, "-c",
+                        "import sys, time\n"
+                        "with open(sys.argv[1], 'w') as f: f.write('0')\n"
+                        "end = time.process_time() + float(sys.argv[2])\n"
+                        "while time.process_time() < end: pass\n",
                         procs, str(seconds)], check=True, timeout=60)
 
     def remove(self):
