@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The bench `pass`: nanoseconds per cgroup until its CPU numbers are usable, for each way of reading
+ * them, and what a pass of 10,000 cgroups ten times a second costs the daemon.
+ *
+ * The methods take turns: each runs once a round, and which one begins changes from round to round,
+ * so that all meet the same noise and the same cold caches. A method's figure is the median of its
+ * rounds. While it is measured one cgroup burns a CPU (the other one, where there are two), and
+ * every tenth has used CPU time before.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <freshet/freshet.h>
+
+#include "base/clock.h"
+#include "benches.h"
+#include "cgroups.h"
+#include "daemon.h"
+#include "flush.h"
+#include "procs.h"
+#include "reader.h"
+#include "report.h"
+#include "source/bpf_run.h"
+#include "source/collector.h"
+#include "stats.h"
+#include "text.h"
+
+#define ACTIVE_STEP 10
+
+/* The cgroups of one size, and everything that reads them. */
+struct field {
+	uint32_t count;
+	struct cgroups groups;
+	struct toucher toucher;
+	pid_t burner;
+	struct text text;
+	struct collector *collector;
+	char segment[128];
+	struct bpf_run *walk;
+	struct flush *flush; /* NULL: the kernel has no such kfunc */
+};
+
+/* ---- the methods; each 0 or -errno ---- */
+
+static int run_open(struct field *f)
+{
+	return text_read_opening(&f->text);
+}
+
+static int run_pread(struct field *f)
+{
+	return text_read_kept(&f->text);
+}
+
+/* What the daemon does: walk, tree, removed cgroups, cputime arithmetic, publication. */
+static int run_bpf(struct field *f)
+{
+	return collector_pass(f->collector);
+}
+
+static int run_walk(struct field *f)
+{
+	struct host_reading r;
+
+	return bpf_run(f->walk, false, UINT64_MAX, 0, &r);
+}
+
+static int run_flush(struct field *f)
+{
+	int err = flush_run(f->flush);
+
+	return err ? err : run_walk(f);
+}
+
+enum { OPEN, PREAD, BPF, BPF_WALK, BPF_FLUSH, NMETHODS };
+
+static const struct {
+	const char *name;
+	int (*run)(struct field *f);
+} methods[NMETHODS] = {
+	[OPEN] = { "open", run_open },
+	[PREAD] = { "pread", run_pread },
+	[BPF] = { "bpf", run_bpf },
+	[BPF_WALK] = { "bpf-walk", run_walk },
+	[BPF_FLUSH] = { "bpf+flush", run_flush },
+};
+
+/* Adds the time of one run, per cgroup. 0, or 1 after a message. */
+static int measure(struct field *f, int method, struct stats *to)
+{
+	uint64_t begin = clock_ns();
+	int err = methods[method].run(f);
+
+	if (err) {
+		fprintf(stderr, "freshet-bench: %s: %s\n", methods[method].name, strerror(-err));
+		return 1;
+	}
+	stats_add(to, (double)(clock_ns() - begin) / f->count);
+	return 0;
+}
+
+static double report_method(const struct field *f, const char *name, struct stats *s)
+{
+	double median = stats_median(s);
+
+	report_row();
+	report_text("method", name);
+	report_number("cgroups", f->count, 0);
+	report_number("ns_per_cgroup", median, 1);
+	report_number("spread_pct", stats_spread(s), 0);
+	report_number("runs", (double)s->count, 0);
+	return median;
+}
+
+/* ---- preparing ---- */
+
+static int collector_begin(struct field *f)
+{
+	struct collector_options options = {
+		.size = sizeof(options),
+		.root = f->groups.path[0],
+		.source = COLLECT_BPF,
+		.segment = f->segment,
+		.producer = "freshet-bench",
+	};
+	char why[512];
+
+	snprintf(f->segment, sizeof(f->segment), "%s/pass", cgroups_temporary());
+	if (collector_open(&options, &f->collector, why, sizeof(why)) < 0) {
+		fprintf(stderr, "freshet-bench: %s\n", why);
+		return 1;
+	}
+	return 0;
+}
+
+static int walk_begin(struct field *f)
+{
+	int fd = open(f->groups.path[0], O_RDONLY | O_DIRECTORY | O_CLOEXEC), err;
+	char why[512] = "no root";
+
+	if (fd < 0 || bpf_run_open(fd, &f->walk, why, sizeof(why)) < 0) {
+		fprintf(stderr, "freshet-bench: %s\n", why);
+		if (fd >= 0)
+			close(fd);
+		return 1;
+	}
+	err = flush_open(fd, &f->flush);
+	if (err)
+		fprintf(stderr,
+			"freshet-bench: no row bpf+flush: BPF programs cannot flush here (%s)\n",
+			strerror(-err));
+	close(fd);
+	return 0;
+}
+
+static void field_free(struct field *f)
+{
+	procs_kill(f->burner);
+	toucher_stop(&f->toucher);
+	text_close(&f->text);
+	collector_close(f->collector);
+	bpf_run_close(f->walk);
+	flush_close(f->flush);
+	cgroups_remove(&f->groups);
+}
+
+static int field_make(struct field *f, uint32_t count)
+{
+	*f = (struct field){ .count = count };
+	if (cgroups_make(&f->groups, count) < 0)
+		return 1;
+	if (toucher_start(&f->toucher, &f->groups) < 0 ||
+	    toucher_touch(&f->toucher, ACTIVE_STEP) < 0)
+		goto fail;
+	f->burner = procs_burn(f->groups.path[count - 1], procs_last_cpu());
+	if (f->burner < 0 || text_open(&f->text, &f->groups) < 0 || collector_begin(f) != 0 ||
+	    walk_begin(f) != 0)
+		goto fail;
+	return 0;
+fail:
+	field_free(f);
+	return 1;
+}
+
+/* ---- measuring ---- */
+
+/*
+ * At rest all must say the same, or the figures mean nothing. Returns how many cgroups have used
+ * CPU time, or -1 after a message.
+ */
+static int check_values(struct field *f)
+{
+	size_t skip = strlen(f->groups.path[0]);
+	struct freshet_view *view = NULL;
+	int err, active = 0;
+
+	kill(f->burner, SIGSTOP);
+	procs_sleep(50 * NSEC_PER_MSEC);
+	err = run_pread(f);
+	if (!err)
+		err = run_bpf(f);
+	if (!err)
+		err = freshet_attach(f->segment, &view);
+	for (uint32_t i = 0; i < f->count && !err; i++) {
+		const char *path = f->groups.path[i] + skip;
+		struct freshet_group g;
+		uint64_t usage, present;
+
+		err = freshet_find(view, *path ? path : "/", &g);
+		if (!err)
+			err = freshet_read_total(view, g, HOST_USAGE, 1, &usage, &present, NULL);
+		if (!err && usage / 1000 != f->text.value[i][HOST_USAGE] / 1000)
+			err = -EBADMSG;
+		active += usage > 0;
+	}
+	freshet_detach(view);
+	kill(f->burner, SIGCONT);
+	if (err)
+		fprintf(stderr, "freshet-bench: the segment and cpu.stat do not agree (%s)\n",
+			strerror(-err));
+	return err ? -1 : active;
+}
+
+static int measure_methods(struct field *f, int rounds)
+{
+	struct stats *s = calloc(NMETHODS, sizeof(*s));
+	double ns[NMETHODS];
+	int n = f->flush ? NMETHODS : BPF_FLUSH, failed = !s;
+
+	for (int round = -1; round < rounds && !failed; round++) {
+		for (int i = 0; i < n && !failed; i++)
+			failed = measure(f, (i + round + 1) % n, &s[(i + round + 1) % n]);
+		if (round < 0 && s) /* warmed up */
+			memset(s, 0, NMETHODS * sizeof(*s));
+	}
+	if (!failed) {
+		for (int i = 0; i < n; i++)
+			ns[i] = report_method(f, methods[i].name, &s[i]);
+		report_bar(BAR_AT_LEAST, ns[OPEN] / ns[BPF], 25, "x",
+			   "%u cgroups: bpf cheaper than open, by", f->count);
+		report_bar(BAR_AT_LEAST, ns[PREAD] / ns[BPF], 10, "x",
+			   "%u cgroups: bpf cheaper than pread, by", f->count);
+	}
+	free(s);
+	return failed;
+}
+
+/* A pass after every single cgroup has changed. */
+static int measure_all_changed(struct field *f, int rounds)
+{
+	struct stats s = { 0 };
+
+	for (int i = 0; i < rounds; i++)
+		if (toucher_touch(&f->toucher, 1) < 0 || measure(f, BPF, &s) != 0)
+			return 1;
+	report_method(f, "bpf-all-changed", &s);
+	return 0;
+}
+
+/* Passes in which a cgroup has just appeared or gone: lists are built anew, the ledger is read. */
+static int measure_churn(struct field *f, int rounds)
+{
+	struct stats s = { 0 };
+	char path[4400];
+
+	snprintf(path, sizeof(path), "%s/churn", f->groups.path[f->count / 2]);
+	for (int i = 0; i < rounds; i++) {
+		int err = i % 2 ? rmdir(path) : mkdir(path, 0755);
+
+		if (err < 0) {
+			fprintf(stderr, "freshet-bench: %s: %s\n", path, strerror(errno));
+			return 1;
+		}
+		if (measure(f, BPF, &s) != 0)
+			return 1;
+	}
+	report_method(f, "bpf-churn", &s);
+	return 0;
+}
+
+static int publish(void *f)
+{
+	return run_bpf(f);
+}
+
+static int measure_segment(struct field *f, int samples)
+{
+	const char *path = f->groups.path[f->count / 2] + strlen(f->groups.path[0]);
+	struct stats s;
+	int err;
+
+	procs_pin(f->burner, procs_first_cpu()); /* the reader has the last one for itself */
+	err = reader_measure(f->segment, path, procs_last_cpu(), (size_t)samples, publish, f, &s);
+	procs_pin(f->burner, procs_last_cpu());
+	if (err) {
+		fprintf(stderr, "freshet-bench: reading the segment: %s\n",
+			err == -EPERM ? "the reader made a system call" : strerror(-err));
+		return 1;
+	}
+	report_bar(BAR_BELOW, report_method(f, "segment", &s), 45, " ns",
+		   "%u cgroups: reading one group's CPU set", f->count);
+	return 0;
+}
+
+static int bench_size(uint32_t count, bool quick)
+{
+	struct field f;
+	int active, failed;
+
+	procs_pin(0, procs_first_cpu());
+	if (field_make(&f, count) != 0)
+		return 1;
+	failed = measure_methods(&f, quick ? 100 : 400);
+	active = failed ? -1 : check_values(&f);
+	failed = active < 0 || measure_churn(&f, quick ? 20 : 100) ||
+		 measure_segment(&f, quick ? 200 : 500) ||
+		 measure_all_changed(&f, (quick ? 1 : 4) * (count < 1000 ? 10 : 3));
+	field_free(&f);
+	procs_unpin();
+	if (!failed)
+		report_note("%u cgroups: %d have used CPU time (%u in bpf-all-changed: since the last "
+			    "pass), one burns during all timing; at rest segment and cpu.stat agreed on "
+			    "every one.",
+			    count, active, count);
+	return failed;
+}
+
+static int serve(uint32_t count, bool quick)
+{
+	struct cgroups groups;
+	struct toucher toucher;
+	struct daemon d;
+	pid_t burner = -1;
+	double pct = -1;
+	int failed = 1;
+
+	if (cgroups_make(&groups, count) < 0)
+		return 1;
+	if (toucher_start(&toucher, &groups) < 0 || toucher_touch(&toucher, ACTIVE_STEP) < 0)
+		goto out;
+	burner = procs_burn(groups.path[count - 1], procs_last_cpu());
+	if (burner < 0 || daemon_start(&d, groups.path[0], "100ms") < 0)
+		goto out;
+	procs_sleep(3 * NSEC_PER_SEC); /* it has met all cgroups and settled its ledger */
+	pct = daemon_cpu_pct(&d, quick ? 5 : 10);
+	daemon_stop(&d);
+	if (pct < 0) {
+		fprintf(stderr, "freshet-bench: 'freshet serve' ended\n");
+		goto out;
+	}
+	report_row();
+	report_text("method", "serve-10hz");
+	report_number("cgroups", count, 0);
+	report_number("cpu_pct", pct, 2);
+	report_bar(BAR_BELOW, pct, 5, " %", "%u cgroups at 10 Hz: CPU time of freshet serve", count);
+	failed = 0;
+out:
+	procs_kill(burner);
+	toucher_stop(&toucher);
+	cgroups_remove(&groups);
+	return failed;
+}
+
+int bench_pass(bool quick)
+{
+	report_note("open, pread: parsing included. bpf: tree, removed cgroups, cputime arithmetic and "
+		    "publication included. segment: in another process, which a seccomp filter would have "
+		    "killed at its first system call.");
+	if (procs_first_cpu() == procs_last_cpu())
+		report_note("One CPU only: what should run beside the measured code ran between it.");
+	return bench_size(300, quick) || bench_size(3000, quick) || serve(10000, quick);
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* Processes beside the one that measures: on which CPU, in which cgroup, and that they end. */
+#ifndef FRESHET_BENCH_PROCS_H
+#define FRESHET_BENCH_PROCS_H
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "cgroups.h"
+
+/* The first and the last CPU we may run on. The bench measures on the first. */
+int procs_first_cpu(void);
+int procs_last_cpu(void);
+void procs_pin(pid_t pid, int cpu); /* pid 0: the caller */
+void procs_unpin(void);             /* the caller may run everywhere again */
+
+/* fork(); the child is killed when the caller ends. */
+pid_t procs_fork(void);
+
+/* SIGKILL, and waits. */
+void procs_kill(pid_t pid);
+
+void procs_sleep(uint64_t ns);
+
+/* Uses a whole CPU, inside the cgroup. -1 after a message. */
+pid_t procs_burn(const char *cgroup, int cpu);
+
+/* A process that makes cgroups' counters move, on another CPU. */
+struct toucher {
+	pid_t pid;
+	int socket;
+};
+
+/* c must not change while it runs. 0, or -1 after a message. */
+int toucher_start(struct toucher *t, const struct cgroups *c);
+
+/* Every step-th cgroup gets a process that uses some CPU time in it and ends. 0, or -1 after a
+ * message. */
+int toucher_touch(struct toucher *t, uint32_t step);
+
+void toucher_stop(struct toucher *t);
+
+#endif

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements report.h. */
+#include "report.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "view/json.h"
+
+#define MAX_ROWS   32
+#define MAX_VALUES 12
+#define MAX_BARS   16
+#define MAX_NOTES  16
+
+struct value {
+	const char *key;
+	const char *text; /* NULL: a number */
+	double number;
+	int decimals;
+};
+
+struct row {
+	struct value value[MAX_VALUES];
+	int count;
+};
+
+struct bar {
+	char what[120];
+	const char *unit;
+	double value, limit;
+	enum report_bar kind;
+};
+
+static struct {
+	const char *bench;
+	char cpu[128], kernel[136];
+	long cpus, possible;
+	double load;
+	struct row row[MAX_ROWS];
+	int rows;
+	struct bar bar[MAX_BARS];
+	int bars;
+	char note[MAX_NOTES][320];
+	int notes;
+} report;
+
+/* What stands behind "model name" in /proc/cpuinfo; other architectures name it otherwise. */
+static void cpu_model(char *ret, size_t size)
+{
+	FILE *f = fopen("/proc/cpuinfo", "re");
+	char line[256];
+
+	snprintf(ret, size, "unknown");
+	while (f && fgets(line, sizeof(line), f)) {
+		char *value = strchr(line, ':');
+
+		if (!value || strncmp(line, "model name", 10) != 0)
+			continue;
+		line[strcspn(line, "\n")] = 0;
+		snprintf(ret, size, "%s", value + 1 + strspn(value + 1, " "));
+		break;
+	}
+	if (f)
+		fclose(f);
+}
+
+void report_begin(const char *bench)
+{
+	struct utsname u = { 0 };
+
+	uname(&u);
+	report.bench = bench;
+	snprintf(report.kernel, sizeof(report.kernel), "%s %s", u.release, u.machine);
+	cpu_model(report.cpu, sizeof(report.cpu));
+	report.cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	report.possible = sysconf(_SC_NPROCESSORS_CONF);
+	if (getloadavg(&report.load, 1) != 1)
+		report.load = -1;
+	if (report.load > 0.2 * (double)report.cpus)
+		fprintf(stderr,
+			"freshet-bench: this machine is busy (load %.2f on %ld CPUs): "
+			"absolute figures will be too high\n",
+			report.load, report.cpus);
+}
+
+void report_row(void)
+{
+	if (report.rows == MAX_ROWS)
+		abort(); /* no bench has as many */
+	report.rows++;
+}
+
+static struct value *next_value(const char *key)
+{
+	struct row *r = &report.row[report.rows - 1];
+
+	if (r->count == MAX_VALUES)
+		abort();
+	r->value[r->count].key = key;
+	return &r->value[r->count++];
+}
+
+void report_text(const char *key, const char *value)
+{
+	next_value(key)->text = value;
+}
+
+void report_number(const char *key, double value, int decimals)
+{
+	struct value *v = next_value(key);
+
+	v->number = value;
+	v->decimals = decimals;
+}
+
+void report_bar(enum report_bar kind, double value, double limit, const char *unit,
+		const char *what, ...)
+{
+	struct bar *b = &report.bar[report.bars];
+	va_list ap;
+
+	if (report.bars++ == MAX_BARS)
+		abort();
+	va_start(ap, what);
+	vsnprintf(b->what, sizeof(b->what), what, ap);
+	va_end(ap);
+	b->kind = kind;
+	b->value = value;
+	b->limit = limit;
+	b->unit = unit;
+}
+
+void report_note(const char *format, ...)
+{
+	va_list ap;
+
+	if (report.notes == MAX_NOTES)
+		abort();
+	va_start(ap, format);
+	vsnprintf(report.note[report.notes++], sizeof(report.note[0]), format, ap);
+	va_end(ap);
+}
+
+static bool bar_met(const struct bar *b)
+{
+	return b->kind == BAR_BELOW ? b->value < b->limit : b->value >= b->limit;
+}
+
+static void print_value(struct buf *out, const struct value *v, bool json)
+{
+	if (v->text && json)
+		json_string(out, v->text);
+	else if (v->text)
+		buf_str(out, v->text);
+	else
+		buf_printf(out, "%.*f", v->decimals, v->number);
+}
+
+/* ---- JSON ---- */
+
+static void print_json(struct buf *out)
+{
+	buf_printf(out, "{\"bench\":\"%s\",\"machine\":{\"cpu\":", report.bench);
+	json_string(out, report.cpu);
+	buf_printf(out, ",\"cpus\":%ld,\"possible_cpus\":%ld,\"kernel\":", report.cpus,
+		   report.possible);
+	json_string(out, report.kernel);
+	buf_printf(out, ",\"load\":%.2f},\"rows\":[", report.load);
+	for (int i = 0; i < report.rows; i++) {
+		const struct row *r = &report.row[i];
+
+		for (int k = 0; k < r->count; k++) {
+			buf_str(out, k ? "," : i ? ",\n{" : "\n{");
+			json_string(out, r->value[k].key);
+			buf_char(out, ':');
+			print_value(out, &r->value[k], true);
+		}
+		buf_char(out, '}');
+	}
+	buf_str(out, "],\n\"bars\":[");
+	for (int i = 0; i < report.bars; i++) {
+		const struct bar *b = &report.bar[i];
+
+		buf_str(out, i ? ",\n{\"bar\":" : "\n{\"bar\":");
+		json_string(out, b->what);
+		buf_printf(out, ",\"value\":%.3f,\"%s\":%g,\"met\":%s}", b->value,
+			   b->kind == BAR_BELOW ? "below" : "at_least", b->limit,
+			   bar_met(b) ? "true" : "false");
+	}
+	buf_str(out, "],\n\"notes\":[");
+	for (int i = 0; i < report.notes; i++) {
+		buf_str(out, i ? ",\n" : "\n");
+		json_string(out, report.note[i]);
+	}
+	buf_str(out, "]}\n");
+}
+
+/* ---- tables ---- */
+
+static bool same_keys(const struct row *a, const struct row *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (int k = 0; k < a->count; k++)
+		if (strcmp(a->value[k].key, b->value[k].key) != 0)
+			return false;
+	return true;
+}
+
+/* Texts to the left, numbers to the right, two spaces between. */
+static void print_cell(struct buf *out, const struct value *v, int k, bool key)
+{
+	struct buf text = BUF_INIT;
+	int width = (int)strlen(v->key) > 8 ? (int)strlen(v->key) : 8;
+
+	if (v->text)
+		width = 16;
+	if (key)
+		buf_str(&text, v->key);
+	else
+		print_value(&text, v, false);
+	buf_printf(out, "%s%*.*s", k ? "  " : "", v->text ? -width : width, (int)text.len,
+		   text.data ? text.data : "");
+	buf_free(&text);
+}
+
+static void print_tables(struct buf *out)
+{
+	buf_printf(out, "%s on %s, %ld CPUs (%ld possible), Linux %s, load %.2f\n", report.bench,
+		   report.cpu, report.cpus, report.possible, report.kernel, report.load);
+	for (int i = 0; i < report.rows; i++) {
+		const struct row *r = &report.row[i];
+
+		if (i == 0 || !same_keys(r, r - 1)) {
+			buf_char(out, '\n');
+			for (int k = 0; k < r->count; k++)
+				print_cell(out, &r->value[k], k, true);
+			buf_char(out, '\n');
+		}
+		for (int k = 0; k < r->count; k++)
+			print_cell(out, &r->value[k], k, false);
+		buf_char(out, '\n');
+	}
+	buf_char(out, '\n');
+	for (int i = 0; i < report.bars; i++) {
+		const struct bar *b = &report.bar[i];
+
+		buf_printf(out, "%-7s  %-52s %.4g%s (bar: %s %g%s)\n", bar_met(b) ? "met" : "NOT met",
+			   b->what, b->value, b->unit, b->kind == BAR_BELOW ? "below" : "at least",
+			   b->limit, b->unit);
+	}
+	for (int i = 0; i < report.notes; i++)
+		buf_printf(out, "%s%s\n", i ? "" : "\n", report.note[i]);
+}
+
+int report_print(bool json)
+{
+	struct buf out = BUF_INIT;
+	int failed = 0;
+
+	if (json)
+		print_json(&out);
+	else
+		print_tables(&out);
+	if (out.error || fwrite(out.data, 1, out.len, stdout) != out.len || fflush(stdout)) {
+		fprintf(stderr, "freshet-bench: the result could not be written\n");
+		failed = 1;
+	}
+	buf_free(&out);
+	return failed;
+}
