@@ -13,6 +13,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+/* What the kernel keeps for a client that takes nothing in. Left to itself it goes up to 4 MiB. */
+#define SEND_BUFFER (512 * 1024)
+
 struct address {
 	union {
 		struct sockaddr any;
@@ -67,7 +70,7 @@ static void show(const struct address *a, char *buf, size_t size)
 int listen_on(const char *text, char *where, size_t where_size, char *why, size_t why_size)
 {
 	struct address address;
-	int fd, r, on = 1;
+	int fd, r, on = 1, send_buffer = SEND_BUFFER;
 
 	if (!parse(text, &address)) {
 		snprintf(why, why_size,
@@ -79,6 +82,7 @@ int listen_on(const char *text, char *where, size_t where_size, char *why, size_
 	if (fd < 0)
 		goto fail;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &send_buffer, sizeof(send_buffer));
 	if (bind(fd, &address.a.any, address.len) < 0 || listen(fd, SOMAXCONN) < 0 ||
 	    getsockname(fd, &address.a.any, &address.len) < 0)
 		goto fail;
