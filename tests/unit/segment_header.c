@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The public header compiles alone (as C11 and, by segment_header.cpp, as C++17), and the library
+ * exports every function that it declares. */
+#include <freshet/freshet.h>
+
+typedef void function(void);
+
+static function *const all[] = {
+#define F(name) (function *)freshet_##name
+	F(attach), F(attach_fd), F(detach), F(producer), F(reattach), F(stats), F(stat_index),
+	F(producer_info), F(root), F(find), F(children), F(info), F(path), F(read_total),
+	F(last_pass), F(age), F(refresh), F(snapshot_new), F(snapshot_free), F(snapshot_take),
+	F(snapshot_count), F(snapshot_entries), F(snapshot_moment), F(snapshot_find),
+	F(snapshot_path),
+};
+
+int main(void)
+{
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (!all[i])
+			return 1;
+	return 0;
+}
