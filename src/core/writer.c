@@ -326,12 +326,8 @@ void writer_begin(struct writer *w, uint64_t begin_ns)
 static uint32_t take_slot(struct writer *w, bool *full)
 {
 	uint32_t slot = w->free[w->free_first];
-	uint64_t wait = w->nbanks - 1;
 
-#ifdef PLANT_EARLY_REUSE /* for the race test, which must notice it */
-	wait = 0;
-#endif
-	if (w->free_count && w->pass >= w->slots[slot].gone + wait) {
+	if (w->free_count && w->pass >= w->slots[slot].gone + w->nbanks - 1) {
 		w->free_first = (w->free_first + 1) % w->max_groups;
 		w->free_count--;
 		return slot;

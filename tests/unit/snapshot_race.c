@@ -26,10 +26,14 @@ static struct writer *writer;
 static int stop;
 static unsigned errors, snapshots, reads, gave_up, reused;
 
-/* Top group i is there in two of three periods of a length of its own. */
+/* Top group i is there in two of three periods of a length of its own: in 64 passes the shape
+ * changes with each, in the next 64 with every fourth. */
 static int there(uint64_t pass, unsigned i)
 {
-	return (pass / 4 / (1 + i % 7) + i) % 3 != 0;
+	uint64_t fast = pass % 128 < 64 ? pass % 128 : 64, slow = (pass % 128 - fast) / 4;
+	uint64_t step = pass / 128 * 80 + fast + slow;
+
+	return (step / (1 + i % 7) + i) % 3 != 0;
 }
 
 /* The pass since which it is there. Ids are i + 1000 * that, names "<i>-<that>". */
@@ -280,7 +284,7 @@ static int enough(uint64_t pass)
 
 TEST(race)
 {
-	struct writer_options o = help_options(2 * NODES);
+	struct writer_options o = help_options(2 * NODES); /* slots that went must rest a while */
 	void *(*const reader[2])(void *) = { take_snapshots, read_groups };
 	struct freshet_view *v[2];
 	pthread_t thread[2];

@@ -63,7 +63,7 @@ TEST(removed_and_used_again)
 		passes++;
 		EXPECT_EQ(reads_as(v, second, 3), -ENOENT);
 	}
-	EXPECT_EQ(passes, 3); /* gone in pass 2, so from 2 + 4 - 1 on */
+	EXPECT_EQ(passes, 3); /* nbanks - 1; gone in pass 2, so from 2 + 4 - 1 on */
 	EXPECT_EQ(freshet_find(v, "/c", &third), 0);
 	EXPECT_EQ(third.slot, second.slot);
 	EXPECT(third.generation != second.generation);
@@ -323,6 +323,16 @@ static int small_tmpfs(const char *dir)
 	return 0;
 }
 
+/* Writes until no more goes in; why not. */
+static int fill(int fd)
+{
+	static const char page[4096];
+
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	return errno;
+}
+
 static void on_full_tmpfs(const char *dir)
 {
 	enum { MANY = 20000, FEW = 100 };
@@ -344,9 +354,7 @@ static void on_full_tmpfs(const char *dir)
 	EXPECT(overflowed > MANY / 2 && overflowed < MANY - FEW, "%u left out", overflowed);
 	/* No byte is left, and every bank gets written. */
 	fd = open(filler, O_CREAT | O_RDWR, 0600);
-	while (write(fd, filler, 1) == 1)
-		;
-	EXPECT_EQ(errno, ENOSPC);
+	EXPECT_EQ(fill(fd), ENOSPC);
 	for (uint32_t i = 0; i < 8; i++)
 		help_pass(w, n, MANY, i % 3 == 0);
 	REQUIRE(freshet_attach(path, &v) == 0 && freshet_snapshot_new(&snap) == 0);
@@ -359,8 +367,7 @@ static void on_full_tmpfs(const char *dir)
 	freshet_detach(v);
 	writer_close(w);
 	/* No room to begin with: an error, and nothing stays behind. */
-	while (write(fd, filler, 1) == 1)
-		;
+	EXPECT_EQ(fill(fd), ENOSPC);
 	EXPECT_EQ(writer_open(path, &o, &w), -ENOSPC);
 	EXPECT_EQ(files_in(dir), 1);
 	close(fd);
