@@ -87,7 +87,9 @@ int daemon_start(struct daemon *d, const char *root, const char *interval)
 		procs_sleep(5 * NSEC_PER_MSEC);
 	}
 	if (!d->port) {
-		fprintf(stderr, "freshet-bench: 'freshet serve' does not start: %s\n", said);
+		fprintf(stderr, "freshet-bench: 'freshet serve' does not start: %s\n",
+			*said ? said : "it says nothing");
+		procs_kill(d->pid);
 		return -1;
 	}
 	err = clock_getcpuclockid(d->pid, &d->clock);
