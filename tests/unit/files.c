@@ -68,6 +68,7 @@ TEST(only_what_changed_is_marked)
 	EXPECT(find("/a") == a && find("/b") == b);
 	EXPECT_EQ(a->changed, 4);
 	EXPECT_EQ(a->slot, 7);
+	REQUIRE(find("/a/new"));
 	EXPECT_EQ(find("/a/new")->changed, 6);
 	EXPECT_EQ(find("/a/new")->slot, UINT32_MAX);
 	shape = tree.shape;

@@ -71,12 +71,16 @@ static int begin_hundred(void)
 static void few_descriptors_body(void)
 {
 	uint64_t shape;
-	int fd[100], n;
+	int fd[100], n, left;
 
 	set_limit(40, 60);
 	if (begin_hundred())
 		return;
 	EXPECT_EQ(soft_limit(), 60);
+	source->ops->free(source);
+	put("/cgroup.stat", "nr_descendants 100\n");
+	if (open_source(1000))
+		return;
 	check_hundred(0);
 	shape = tree.shape;
 	for (unsigned round = 1; round < 4; round++) {
@@ -85,7 +89,7 @@ static void few_descriptors_body(void)
 	}
 	/* a quarter of them is left to others, and when those take all, some kept ones are given up */
 	set_hundred(4);
-	n = exhaust(fd, 100);
+	n = left = exhaust(fd, 100);
 	EXPECT(n >= 8 && n <= 15, "%d", n);
 	check_hundred(4);
 	check_hundred(4);
@@ -93,8 +97,9 @@ static void few_descriptors_body(void)
 		close(fd[--n]);
 	set_hundred(5);
 	check_hundred(5);
+	/* and kept again when they are there again */
 	n = exhaust(fd, 100);
-	EXPECT(n >= 8 && n <= 15, "%d", n);
+	EXPECT_EQ(n, left);
 	EXPECT_EQ(tree.shape, shape);
 	while (n)
 		close(fd[--n]);
@@ -104,6 +109,43 @@ static void few_descriptors_body(void)
 TEST(few_descriptors)
 {
 	in_child(few_descriptors_body);
+}
+
+static void replace_last(void)
+{
+	drop("/g99");
+	EXPECT(!rename(at("/new"), at("/g99")));
+}
+
+/* The last group has no descriptor that would tell that it is another one now. */
+static void replaced_body(void)
+{
+	uint64_t id;
+
+	set_limit(60, 60);
+	if (begin_hundred())
+		return;
+	check_hundred(0);
+	REQUIRE(find("/g99"));
+	id = find("/g99")->id;
+	make("/new", 7); /* will take the name when the root has been listed */
+	hook = replace_last;
+	hook_name = "g99";
+	EXPECT_EQ(pass(), 0);
+	EXPECT(!hook);
+	EXPECT_EQ(tree.gone, 2); /* neither is where it was listed */
+	EXPECT_EQ(tree.count, 100);
+	EXPECT_EQ(pass(), 0);
+	EXPECT_EQ(tree.gone, 0);
+	REQUIRE(find("/g99"));
+	EXPECT(find("/g99")->id != id);
+	EXPECT_EQ(usage("/g99"), 7);
+	end();
+}
+
+TEST(replaced_between_discovery_and_read)
+{
+	in_child(replaced_body);
 }
 
 static void no_descriptors_body(void)
