@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/duration.h"
 #include "base/where.h"
+#include "daemon/listen.h"
 #include "source/collector.h"
 
 #define FILE_MAX (64u * 1024)
@@ -83,12 +84,15 @@ static bool set_interval(struct config *c, const char *value)
 
 static bool set_listen(struct config *c, const char *value)
 {
-	return set_text(c->listen, sizeof(c->listen), value);
+	return listen_valid(value) && set_text(c->listen, sizeof(c->listen), value);
 }
 
 static bool set_segment(struct config *c, const char *value)
 {
-	return set_text(c->segment, sizeof(c->segment), value);
+	char path[CONFIG_VALUE_MAX];
+
+	return where_segment(value, path, sizeof(path)) != -EINVAL &&
+	       set_text(c->segment, sizeof(c->segment), value);
 }
 
 static bool set_max_groups(struct config *c, const char *value)
@@ -109,8 +113,9 @@ static const struct {
 	{ "root", set_root, "a cgroup's directory" },
 	{ "source", set_source, "auto, bpf or files" },
 	{ "interval", set_interval, "a time from 1ms to 1h, such as 1s" },
-	{ "listen", set_listen, "ADDRESS:PORT, such as 127.0.0.1:9753" },
-	{ "segment", set_segment, "a name, such as host" },
+	{ "listen", set_listen, "ADDRESS:PORT, such as 127.0.0.1:9753 or [::1]:0" },
+	{ "segment", set_segment,
+	  "a name (letters, digits, '.', '_', '-') or a file name with a slash" },
 	{ "max-groups", set_max_groups, "a number from 1 to 16777216" },
 	{ "max-cpu", set_max_cpu, "whole percents of one CPU, from 0 to 100" },
 };

@@ -67,15 +67,20 @@ static void show(const struct address *a, char *buf, size_t size)
 	}
 }
 
+bool listen_valid(const char *text)
+{
+	struct address address;
+
+	return parse(text, &address);
+}
+
 int listen_on(const char *text, char *where, size_t where_size, char *why, size_t why_size)
 {
 	struct address address;
 	int fd, r, on = 1, send_buffer = SEND_BUFFER;
 
 	if (!parse(text, &address)) {
-		snprintf(why, why_size,
-			 "listen: \"%.64s\" is not ADDRESS:PORT, such as 127.0.0.1:9753 or [::1]:0",
-			 text);
+		snprintf(why, why_size, "cannot listen on %.64s: no such address", text);
 		return -EINVAL;
 	}
 	fd = socket(address.a.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

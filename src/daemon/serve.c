@@ -167,14 +167,12 @@ static int run(struct daemon *d, const struct config *config)
 		return EXIT_FAILED;
 	}
 	if (r < 0)
-		return usage_error("segment: not a name (letters, digits, '.', '_', '-')");
+		return failed(config->segment, r);
 	code = open_collector(d, config, segment, source, sizeof(source));
 	if (code >= 0)
 		return code;
 	fd = listen_on(config->listen, where, sizeof(where), why, sizeof(why));
 	if (fd < 0) {
-		if (fd == -EINVAL)
-			return usage_error(why);
 		fprintf(stderr, "freshet serve: %s\n", why);
 		return EXIT_FAILED;
 	}

@@ -8,9 +8,13 @@
 #include "base/clock.h"
 
 /* Idle connections are kept over a usual scrape interval of a minute. */
-#define READING_NS   (120 * NSEC_PER_SEC)
-#define ANSWERING_NS (30 * NSEC_PER_SEC)
-#define CROWDED_NS   (5 * NSEC_PER_SEC) /* either, with half of the table in use */
+static const uint64_t limits[] = {
+	[CONN_NEW] = 20 * NSEC_PER_SEC,
+	[CONN_READING] = 120 * NSEC_PER_SEC,
+	[CONN_WAITING] = UINT64_MAX, /* is ended by whom it waits for */
+	[CONN_ANSWERING] = 30 * NSEC_PER_SEC,
+};
+#define CROWDED_NS (5 * NSEC_PER_SEC) /* each, with half of the table in use */
 
 void conns_init(struct conns *t)
 {
@@ -67,11 +71,11 @@ void conns_sweep(struct conns *t, uint64_t now_ns)
 {
 	pthread_mutex_lock(&t->lock);
 	for (struct conn *c = t->first; c; c = c->next) {
-		uint64_t limit = c->state == CONN_READING ? READING_NS : ANSWERING_NS;
+		uint64_t limit = limits[c->state];
 
-		if (t->count > CONNS_MAX / 2)
+		if (t->count > CONNS_MAX / 2 && c->state != CONN_WAITING)
 			limit = CROWDED_NS;
-		if (c->state != CONN_WAITING && now_ns > c->since_ns + limit)
+		if (now_ns > c->since_ns && now_ns - c->since_ns > limit)
 			shutdown(c->fd, SHUT_RDWR);
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -19,7 +19,8 @@
 #define CONNS_MAX 1024u /* open at once; further ones wait in the listen queue */
 
 enum conn_state {
-	CONN_READING,   /* idle, or a request is coming in */
+	CONN_NEW,       /* its first request is coming in */
+	CONN_READING,   /* it is kept alive, idle, or a further request is coming in */
 	CONN_WAITING,   /* suspended: we make it wait */
 	CONN_ANSWERING, /* the answer is going out */
 };

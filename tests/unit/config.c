@@ -48,6 +48,55 @@ TEST(defaults)
 	EXPECT_EQ(c.max_cpu, 10);
 }
 
+TEST(addresses)
+{
+	static const char *const good[] = { "127.0.0.1:9753", "0.0.0.0:0", "localhost:65535",
+					    "[::1]:80", "[::]:0" };
+	static const char *const bad[] = {
+		"",
+		"nonsense",
+		"127.0.0.1",
+		"127.0.0.1:",
+		":80",
+		"127.0.0.1:65536",
+		"1.2.3:80",
+		"[::1:80",
+		"::1:80",
+		"[]:80",
+		"[1.2.3.4]:80",
+		"1.1.1.1:80x",
+		"1.1.1.1:-1",
+		"[",
+		"[:80",
+		"]:80",
+		"[::1]",
+		"host:80",
+	};
+	struct config c;
+	char why[256];
+
+	config_defaults(&c);
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		EXPECT(config_set(&c, "listen", good[i], why, sizeof(why)) == 0, "%s", good[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		EXPECT(config_set(&c, "listen", bad[i], why, sizeof(why)) == -EINVAL, "%s", bad[i]);
+}
+
+TEST(segments)
+{
+	static const char *const good[] = { "host", "a.b_c-9", "/tmp/x y", "./here" };
+	static const char *const bad[] = { "", ".", "..", ".a", "a b", "a\n", "\xff" };
+	struct config c;
+	char why[256];
+
+	config_defaults(&c);
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++)
+		EXPECT(config_set(&c, "segment", good[i], why, sizeof(why)) == 0, "%s", good[i]);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		EXPECT(config_set(&c, "segment", bad[i], why, sizeof(why)) == -EINVAL, "%s",
+		       bad[i]);
+}
+
 TEST(errors_name_the_place_and_the_remedy)
 {
 	static const struct {
