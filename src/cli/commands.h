@@ -6,13 +6,9 @@
 #ifndef FRESHET_COMMANDS_H
 #define FRESHET_COMMANDS_H
 
-enum {
-	EXIT_OK = 0,
-	EXIT_FAILED = 1, /* a line on stderr said why */
-	EXIT_USAGE = 2,  /* a line on stderr named the option and pointed at --help */
-};
+#include "base/exits.h"
+#include "daemon/serve.h" /* cmd_serve() */
 
-int cmd_serve(int argc, char **argv); /* src/daemon */
 int cmd_ls(int argc, char **argv);
 int cmd_show(int argc, char **argv);
 int cmd_top(int argc, char **argv);

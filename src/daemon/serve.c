@@ -13,12 +13,13 @@
 
 #include "base/cleanup.h"
 #include "base/clock.h"
+#include "base/exits.h"
 #include "base/where.h"
-#include "cli/commands.h"
 #include "daemon/config.h"
 #include "daemon/listen.h"
 #include "daemon/loop.h"
 #include "daemon/notify.h"
+#include "daemon/serve.h"
 
 static const char usage[] =
 	"Usage: freshet serve [OPTION]...\n"
