@@ -139,7 +139,7 @@ int collector_open_source(struct source *source, const char *root,
 static int open_source(enum collector_source wanted, const struct source_options *options,
 		       struct source **ret, char *why, size_t why_size)
 {
-	static const char cost[] = "reading cpu.stat text costs about 1 us and one rstat flush per "
+	static const char cost[] = "reading cpu.stat text costs 1 to 3 us and one rstat flush per "
 				   "cgroup and pass";
 	char reason[256] = "";
 	int r;
