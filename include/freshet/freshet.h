@@ -25,11 +25,13 @@
  * published more than nbanks - 2 passes while it ran (2 with the default of 4 banks), which takes
  * a reader that was itself held up for that long; after FRESHET_MAX_TRIES it gives -EAGAIN.
  *
- * Results are 0 or a negative errno; outputs are written only on success. The library does not
- * log, exit, or read the environment. -EIO means that the segment is damaged or hostile.
+ * Results are 0 or a negative errno; outputs are written only on success, but for arrays (values,
+ * children, paths), whose contents are then undefined. The library does not log, exit, or read the
+ * environment. -EIO means that the segment is damaged or hostile.
  *
- * Trust: a reader believes a segment's producer not to truncate the file under it (the producer in
- * this library never does); everything inside the file is checked.
+ * Trust: a reader believes a segment's producer not to truncate the file under it, and not to leave
+ * holes in it on a full filesystem (the producer in this library does neither); everything inside
+ * the file is checked.
  */
 #ifndef FRESHET_H
 #define FRESHET_H
@@ -103,7 +105,8 @@ struct freshet_snapshot;
  */
 FRESHET_API int freshet_attach(const char *path, struct freshet_view **ret);
 
-/* The same for an open descriptor, which is duplicated. Such a view cannot be reattached. */
+/* The same for an open descriptor, which stays the caller's. Such a view knows no path: reattach
+ * gives -EINVAL, refresh -EOPNOTSUPP. */
 FRESHET_API int freshet_attach_fd(int fd, struct freshet_view **ret);
 
 /* Unmaps; NULL is fine. Groups, stats and strings of the view end with it; snapshots stay. */
@@ -180,7 +183,8 @@ FRESHET_API int freshet_read_total(const struct freshet_view *view, struct fresh
 /* Time of the last pass. One load of the segment; no system call. */
 FRESHET_API int freshet_last_pass(const struct freshet_view *view, struct freshet_moment *ret);
 
-/* Now minus the begin of the last pass, ns (clock_gettime, which is no system call on Linux). */
+/* Now minus the begin of the last pass, ns (clock_gettime, which is no system call on Linux). -EIO
+ * for a pass of the future: its clock is not ours (docs/segment-format.md). */
 FRESHET_API int freshet_age(const struct freshet_view *view, uint64_t *age_ns);
 
 /*

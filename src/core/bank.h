@@ -115,6 +115,19 @@ static inline struct freshet_group bank_group(const struct freshet_view *v, cons
 	return g;
 }
 
+/* Makes the values of absent columns 0, and bits of columns that there are not. */
+static inline uint64_t bank_present(uint64_t present, uint64_t *values, unsigned count)
+{
+	uint64_t all = count < 64 ? (1ull << count) - 1 : UINT64_MAX;
+
+	present &= all;
+	if (present != all)
+		for (unsigned i = 0; i < count; i++)
+			if (!(present >> i & 1))
+				values[i] = 0;
+	return present;
+}
+
 /* Entry of a group in order[], and what stands there. 0, -ENOENT or -EIO. */
 static inline int bank_entry(const struct freshet_view *v, const struct bank *b,
 			     struct freshet_group g, uint32_t *ret, struct seg_order *ret_order)

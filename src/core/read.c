@@ -253,13 +253,7 @@ int freshet_read_total(const struct freshet_view *v, struct freshet_group group,
 		words_load(values, &row->value[first], count);
 		if (!bank_whole(v, &b))
 			continue;
-
-		if (count < 64)
-			have &= (1ull << count) - 1;
-		*present = have;
-		for (unsigned j = 0; j < count; j++)
-			if (!(have >> j & 1))
-				values[j] = 0;
+		*present = bank_present(have, values, count);
 		if (moment)
 			*moment = (struct freshet_moment){ b.pass, b.begin_ns, b.end_ns };
 		return 0;

@@ -170,11 +170,7 @@ static int copy_rows(const struct freshet_view *v, const struct bank *b, const s
 		    load_relaxed(&row->position) != i)
 			return -EIO;
 		words_load(to, &row->present, width);
-		if (v->nstats < 64)
-			to[0] &= (1ull << v->nstats) - 1;
-		for (unsigned j = 0; j < v->nstats; j++)
-			if (!(to[0] >> j & 1))
-				to[1 + j] = 0;
+		to[0] = bank_present(to[0], to + 1, v->nstats);
 	}
 	return 0;
 }
