@@ -302,8 +302,7 @@ void writer_close(struct writer *w)
 {
 	if (!w)
 		return;
-	/* The last passes come first: pairs with nothing but a reader's common sense. */
-	store_release(&w->header->state, (uint32_t)SEG_CLOSED);
+	store_relaxed(&w->header->state, (uint32_t)SEG_CLOSED);
 	release(w);
 }
 
