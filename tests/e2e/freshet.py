@@ -21,6 +21,12 @@ from tap import expect, skip
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FRESHET = os.environ.get("FRESHET") or os.path.join(TREE, "build", "freshet")
 
+def sanitized():
+    """Whether the program is an ASan build, whose memory says nothing about the real one's."""
+    with open(FRESHET, "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 _temporary = None
 
 

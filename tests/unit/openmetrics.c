@@ -13,7 +13,7 @@ static const char *rendered(struct buf *b, enum metrics_format format, size_t at
 	metrics_groups(b, format, "cgroup", stats, NSTATS, entries, at);
 	metrics_end(b, format);
 	buf_char(b, '\0');
-	return b->error ? "error" : b->data;
+	return b->error || !b->data ? "error" : b->data;
 }
 
 static void same(const char *got, const char *wanted)
