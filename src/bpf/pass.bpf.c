@@ -108,67 +108,57 @@ static __always_inline void add(struct pass_counters *to, const struct cgroup_ba
 		to->force_idle += b->forceidle_sum;
 }
 
-struct sum {
-	u64 percpu; /* the cgroup's per-CPU pointer */
-	struct pass_counters *own;
-	struct pass_ledger *ledger; /* or NULL */
-};
-
 /*
  * Kernel memory at a computed address as a cgroup_base_stat: where bpf_rdonly_cast exists, plain
  * loads that the kernel's exception table guards; otherwise a copy on the stack, whose fields the
  * same relocated offsets find.
  */
 #define BASE_STAT_ROOM 64 /* five words today */
-static __always_inline const struct cgroup_base_stat *base_stat(u64 at, void *copy, bool direct)
+static __always_inline void add_at(struct pass_counters *to, u64 at, bool direct)
 {
+	u64 copy[BASE_STAT_ROOM / sizeof(u64)] = {};
 	u32 size = bpf_core_type_size(struct cgroup_base_stat);
 
-	if (direct)
-		return bpf_rdonly_cast((void *)at,
-				       bpf_core_type_id_kernel(struct cgroup_base_stat));
-	bpf_probe_read_kernel(copy, size < BASE_STAT_ROOM ? size : BASE_STAT_ROOM, (void *)at);
-	return copy;
-}
-
-static __always_inline void sum_one(u32 i, struct sum *s, bool direct)
-{
-	char copy[BASE_STAT_ROOM] __attribute__((aligned(8))) = {};
-	u64 at = s->percpu + cpu_offset[i & (PASS_MAX_CPUS - 1)];
-	u64 bstat, last, subtree = 0;
-
-	if (bpf_core_type_exists(struct cgroup_rstat_base_cpu)) { /* 6.16 */
-		bstat = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, bstat);
-		last = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, last_bstat);
-		subtree = at + bpf_core_field_offset(struct cgroup_rstat_base_cpu, subtree_bstat);
-	} else {
-		bstat = at + bpf_core_field_offset(struct cgroup_rstat_cpu, bstat);
-		last = at + bpf_core_field_offset(struct cgroup_rstat_cpu, last_bstat);
-		if (bpf_core_field_exists(struct cgroup_rstat_cpu, subtree_bstat))
-			subtree = at + bpf_core_field_offset(struct cgroup_rstat_cpu, subtree_bstat);
-	}
-	add(s->own, base_stat(bstat, copy, direct));
-	if (!s->ledger)
+	if (direct) {
+		add(to, bpf_rdonly_cast((void *)at,
+					bpf_core_type_id_kernel(struct cgroup_base_stat)));
 		return;
-	add(&s->ledger->own, base_stat(last, copy, direct));
-	if (subtree)
-		add(&s->ledger->subtree, base_stat(subtree, copy, direct));
+	}
+	bpf_probe_read_kernel(copy, size < BASE_STAT_ROOM ? size : BASE_STAT_ROOM, (void *)at);
+	add(to, (struct cgroup_base_stat *)copy);
 }
 
-/* bpf_loop() pays an indirect call a turn, so a turn is four CPUs. */
+/* Offset of a field of the per-CPU structure, whichever this kernel has. */
+#define PERCPU_OFFSET(field)                                               \
+	(bpf_core_type_exists(struct cgroup_rstat_base_cpu) ? /* 6.16 */   \
+		 bpf_core_field_offset(struct cgroup_rstat_base_cpu, field) : \
+		 bpf_core_field_offset(struct cgroup_rstat_cpu, field))
+
+struct sum {
+	u64 percpu; /* the cgroup's per-CPU pointer */
+	struct pass_counters *own;
+	struct pass_ledger *ledger; /* where only the ledger is read */
+};
+
+static __always_inline u64 on_cpu(const struct sum *s, u32 i)
+{
+	return s->percpu + cpu_offset[i & (PASS_MAX_CPUS - 1)];
+}
+
+/* bpf_loop() pays an indirect call a turn, so a turn is four CPUs, and the first needs no call. */
 #define CPUS_A_TURN 4u
 
 static __always_inline int sum_turn(u32 turn, struct sum *s, bool direct)
 {
 	u32 i = turn * CPUS_A_TURN, cpus = ctl.cpus;
 
-	sum_one(i, s, direct);
+	add_at(s->own, on_cpu(s, i) + PERCPU_OFFSET(bstat), direct);
 	if (i + 1 < cpus)
-		sum_one(i + 1, s, direct);
+		add_at(s->own, on_cpu(s, i + 1) + PERCPU_OFFSET(bstat), direct);
 	if (i + 2 < cpus)
-		sum_one(i + 2, s, direct);
+		add_at(s->own, on_cpu(s, i + 2) + PERCPU_OFFSET(bstat), direct);
 	if (i + 3 < cpus)
-		sum_one(i + 3, s, direct);
+		add_at(s->own, on_cpu(s, i + 3) + PERCPU_OFFSET(bstat), direct);
 	return 0;
 }
 
@@ -180,6 +170,38 @@ static int later_turn_direct(u32 turn, struct sum *s)
 static int later_turn_copied(u32 turn, struct sum *s)
 {
 	return sum_turn(turn + 1, s, false);
+}
+
+static __always_inline int ledger_cpu(u32 i, struct sum *s, bool direct)
+{
+	add_at(&s->ledger->own, on_cpu(s, i) + PERCPU_OFFSET(last_bstat), direct);
+	if (bpf_core_type_exists(struct cgroup_rstat_base_cpu) ||
+	    bpf_core_field_exists(struct cgroup_rstat_cpu, subtree_bstat))
+		add_at(&s->ledger->subtree, on_cpu(s, i) + PERCPU_OFFSET(subtree_bstat), direct);
+	return 0;
+}
+
+static int ledger_cpu_direct(u32 i, struct sum *s)
+{
+	return ledger_cpu(i, s, true);
+}
+
+static int ledger_cpu_copied(u32 i, struct sum *s)
+{
+	return ledger_cpu(i, s, false);
+}
+
+static __always_inline void read_ledger(struct cgroup *cgrp, u32 at, struct sum *sum, bool direct)
+{
+	struct pass_ledger *led = bpf_map_lookup_elem(&ledger, &at);
+
+	if (!led)
+		return;
+	__builtin_memset(led, 0, sizeof(*led));
+	add(&led->handed, &cgrp->last_bstat);
+	add(&led->all, &cgrp->bstat);
+	sum->ledger = led;
+	bpf_loop(ctl.cpus, direct ? ledger_cpu_direct : ledger_cpu_copied, sum, 0);
 }
 
 static __always_inline void read_name(struct cgroup *cgrp, u64 serial)
@@ -200,7 +222,7 @@ static __always_inline void read_name(struct cgroup *cgrp, u64 serial)
 }
 
 /* cfs_bandwidth of the cgroup itself, where the cpu controller is on; these are not hierarchical. */
-static __always_inline u32 read_throttle(struct cgroup *cgrp, u32 at, bool direct)
+static __always_inline bool read_throttle(struct cgroup *cgrp, u32 at, bool direct)
 {
 	struct cgroup_subsys_state *css;
 	struct pass_throttle *to;
@@ -208,16 +230,16 @@ static __always_inline u32 read_throttle(struct cgroup *cgrp, u32 at, bool direc
 
 	if (!bpf_core_field_exists(struct task_group, cfs_bandwidth) ||
 	    !bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
-		return 0;
+		return false;
 	css = *(struct cgroup_subsys_state **)((void *)cgrp +
 					       bpf_core_field_offset(struct cgroup, subsys) +
 					       sizeof(css) * bpf_core_enum_value(enum cgroup_subsys_id,
 										 cpu_cgrp_id));
 	if (!css)
-		return 0;
+		return false;
 	to = bpf_map_lookup_elem(&throttle, &at);
 	if (!to)
-		return 0;
+		return false;
 	if (direct) {
 		tg = bpf_rdonly_cast(css, bpf_core_type_id_kernel(struct task_group));
 		to->nr_periods = tg->cfs_bandwidth.nr_periods;
@@ -233,52 +255,49 @@ static __always_inline u32 read_throttle(struct cgroup *cgrp, u32 at, bool direc
 		to->nr_bursts = BPF_CORE_READ(tg, cfs_bandwidth.nr_burst);
 		to->burst = BPF_CORE_READ(tg, cfs_bandwidth.burst_time);
 	}
-	return PASS_THROTTLE;
+	return true;
 }
 
-/* The next record. Its number lives in memory: the verifier would follow a constant turn by turn. */
+/*
+ * The next record. Number and flags live in memory and not in registers: the verifier would follow
+ * each of their values through all that comes after.
+ */
 static __always_inline void read_cgroup(struct cgroup *cgrp, bool direct)
 {
 	u32 at = ctl.count++;
 	struct pass_record *rec = bpf_map_lookup_elem(&records, &at);
-	struct pass_ledger *led = NULL;
+	u32 turns = (ctl.cpus + CPUS_A_TURN - 1) / CPUS_A_TURN;
 	struct sum sum = {};
-	u32 flags = 0, turns = (ctl.cpus + CPUS_A_TURN - 1) / CPUS_A_TURN;
 
 	if (!rec)
 		return; /* more cgroups than room: ctl.count tells */
-	if (!(cgrp->self.flags & CSS_ONLINE))
-		flags |= PASS_DYING;
-	if (cgrp->nr_dying_descendants)
-		flags |= PASS_LOSING;
 	rec->serial = cgrp->self.serial_nr;
 	rec->level = cgrp->level;
+	rec->flags = 0;
+	if (!(cgrp->self.flags & CSS_ONLINE))
+		rec->flags |= PASS_DYING;
+	if (cgrp->nr_dying_descendants)
+		rec->flags |= PASS_LOSING;
 	__builtin_memset(&rec->own, 0, sizeof(rec->own));
 
-	if (ctl.ledger) {
-		led = bpf_map_lookup_elem(&ledger, &at);
-		if (!led)
-			return;
-		__builtin_memset(led, 0, sizeof(*led));
-		add(&led->handed, &cgrp->last_bstat);
-		add(&led->all, &cgrp->bstat);
-		sum.ledger = led;
-	}
 	sum.own = &rec->own;
 	if (bpf_core_field_exists(cgrp->rstat_base_cpu))
 		sum.percpu = AS_NUMBER(cgrp->rstat_base_cpu);
 	else
 		sum.percpu = AS_NUMBER(((struct cgroup___6_15 *)cgrp)->rstat_cpu);
+	/* The ledger before the counters, so that own time handed on meanwhile is not missed. */
+	if (ctl.ledger)
+		read_ledger(cgrp, at, &sum, direct);
 	sum_turn(0, &sum, direct);
 	if (turns > 1)
 		bpf_loop(turns - 1, direct ? later_turn_direct : later_turn_copied, &sum, 0);
 
-	if (!(flags & PASS_DYING)) {
-		flags |= read_throttle(cgrp, at, direct);
-		if (rec->serial > ctl.known && at >= ctl.name_from)
-			read_name(cgrp, rec->serial);
-	}
-	rec->flags = flags;
+	if (rec->flags & PASS_DYING)
+		return;
+	if (read_throttle(cgrp, at, direct))
+		rec->flags |= PASS_THROTTLE;
+	if (rec->serial > ctl.known && at >= ctl.name_from)
+		read_name(cgrp, rec->serial);
 }
 
 /* ---- the walks ---- */

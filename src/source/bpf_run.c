@@ -22,7 +22,7 @@
 #include "bpf/pass.skel.h"
 #include "source/parse.h"
 
-#define FIRST_CAPACITY 4096u
+#define FIRST_CAPACITY 1024u
 #define MAX_CAPACITY   (1u << 22)
 #define WAIT_NS        4000000
 
@@ -186,6 +186,29 @@ static int possible_cpus(struct bpf_run *b)
 	return 0;
 }
 
+/* Room for twice the cgroups that are there now: growing later means loading again. */
+static uint32_t first_capacity(int root_fd)
+{
+	static const char *const keys[] = { "nr_descendants ", "nr_dying_descendants " };
+	uint64_t want = FIRST_CAPACITY;
+	char text[1024];
+	ssize_t len;
+	int fd;
+
+	fd = openat(root_fd, "cgroup.stat", O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return FIRST_CAPACITY;
+	len = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	text[len < 0 ? 0 : len] = 0;
+	for (int i = 0; i < 2; i++) {
+		const char *at = strstr(text, keys[i]);
+
+		want += at ? 2 * strtoull(at + strlen(keys[i]), NULL, 10) : 0;
+	}
+	return want < MAX_CAPACITY ? (uint32_t)want : MAX_CAPACITY;
+}
+
 static bool has_type(const struct btf *btf, const char *name, unsigned kind)
 {
 	return btf__find_by_name_kind(btf, name, kind) > 0;
@@ -194,6 +217,7 @@ static bool has_type(const struct btf *btf, const char *name, unsigned kind)
 static int open_best(struct bpf_run *b, char *why, size_t why_size)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
+	uint32_t capacity = first_capacity(b->root_fd);
 	bool css, iter;
 	int err;
 
@@ -208,9 +232,9 @@ static int open_best(struct bpf_run *b, char *why, size_t why_size)
 
 	err = -EOPNOTSUPP;
 	if (css)
-		err = load(b, WALK_CSS, FIRST_CAPACITY);
+		err = load(b, WALK_CSS, capacity);
 	if (err && err != -EPERM && iter)
-		err = load(b, WALK_ITER, FIRST_CAPACITY);
+		err = load(b, WALK_ITER, capacity);
 	if (err == -EPERM)
 		snprintf(why, why_size,
 			 "BPF is not allowed here: run as root, or with CAP_BPF and CAP_PERFMON");
@@ -311,14 +335,13 @@ static int run_once(struct bpf_run *b)
 static int grow(struct bpf_run *b, uint32_t count)
 {
 	struct bpf_run larger = *b;
-	uint32_t capacity = b->capacity;
+	uint32_t capacity;
 	libbpf_print_fn_t printer;
 	int err;
 
-	while (capacity < count + count / 4)
-		capacity *= 2;
-	if (capacity > MAX_CAPACITY)
+	if (count > MAX_CAPACITY / 2)
 		return -E2BIG;
+	capacity = 2 * count;
 	larger.skel = NULL;
 	larger.iter_link = -1;
 	larger.record = larger.throttle = larger.ledger = larger.name = (struct array){ 0 };
