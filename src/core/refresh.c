@@ -57,7 +57,7 @@ static int socket_address(const struct freshet_view *v, struct sockaddr_un *ret)
 static int refused(int error)
 {
 	switch (error) {
-	case ENOENT:     /* the producer took the socket with it */
+	case ENOENT: /* the producer took the socket with it */
 	case EPIPE:
 	case ECONNRESET:
 	case EPROTOTYPE: /* not its socket */

@@ -128,7 +128,8 @@ static int check_predecessor(const struct segment_file *f)
 {
 	struct flock l = { .l_type = F_RDLCK, .l_whence = SEEK_SET }; /* finds write locks */
 	char magic[sizeof(((struct seg_header *)0)->magic)];
-	int fd = openat(f->dir_fd, f->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	int fd =
+		openat(f->dir_fd, f->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	int r = -EEXIST;
 
 	if (fd < 0)

@@ -49,7 +49,8 @@ static int check_header(const struct seg_header *h, uint64_t file_size)
 		return -EIO;
 	if (h->row_stride % 8 || h->row_stride < sizeof(struct seg_row) + 8 * h->nstats)
 		return -EIO;
-	if (!memchr(h->producer, 0, sizeof(h->producer)) || !memchr(h->socket, 0, sizeof(h->socket)))
+	if (!memchr(h->producer, 0, sizeof(h->producer)) ||
+	    !memchr(h->socket, 0, sizeof(h->socket)))
 		return -EIO;
 	return 0;
 }
@@ -104,8 +105,8 @@ static int load_string(const struct freshet_view *v, uint64_t size, uint32_t off
 static int load_stats(struct freshet_view *v)
 {
 	const char *map = (const char *)v->header;
-	const struct seg_section *stats = find_section(&v->fixed, SEG_STATS, v->nstats,
-						       sizeof(struct seg_stat));
+	const struct seg_section *stats =
+		find_section(&v->fixed, SEG_STATS, v->nstats, sizeof(struct seg_stat));
 	const struct seg_section *strings = NULL;
 
 	for (uint32_t i = 0; i < v->fixed.nsections; i++)

@@ -68,10 +68,10 @@ struct writer {
 	uint32_t left_out;   /* groups that it was not even given */
 	struct slot *slots;
 	uint64_t *changed;
-	uint64_t *rows;    /* by slot: present, values */
-	uint32_t *free;    /* ring of max_groups: slots in the order in which they went */
+	uint64_t *rows; /* by slot: present, values */
+	uint32_t *free; /* ring of max_groups: slots in the order in which they went */
 	uint32_t free_first, free_count;
-	uint32_t nslots;   /* ever given out */
+	uint32_t nslots; /* ever given out */
 	uint32_t reserved;
 };
 
@@ -160,10 +160,14 @@ static int make_header(const struct writer_options *o, struct seg_header *h)
 	uint64_t bank = seg_round(seg_rows_offset(o->max_groups) + groups * row, SEG_PAGE);
 	uint32_t nbanks = o->nbanks ? o->nbanks : 4;
 	struct seg_section section[] = {
-		{ .type = SEG_STATS, .count = o->nstats, .stride = sizeof(struct seg_stat),
+		{ .type = SEG_STATS,
+		  .count = o->nstats,
+		  .stride = sizeof(struct seg_stat),
 		  .size = nstats * sizeof(struct seg_stat) },
 		{ .type = SEG_STRINGS, .count = 1, .size = put_strings(o, NULL, NULL) },
-		{ .type = SEG_GROUPS, .count = o->max_groups, .stride = sizeof(struct seg_group),
+		{ .type = SEG_GROUPS,
+		  .count = o->max_groups,
+		  .stride = sizeof(struct seg_group),
 		  .size = groups * sizeof(struct seg_group) },
 		{ .type = SEG_BANKS, .count = nbanks, .stride = bank, .size = nbanks * bank },
 	};

@@ -15,7 +15,8 @@ static void change(uint8_t *image, size_t image_size, const uint8_t *data, size_
 {
 	while (size >= 5) {
 		size_t at = (data[0] | (size_t)data[1] << 8 | (size_t)data[2] << 16 |
-			     (size_t)data[3] << 24) % image_size;
+			     (size_t)data[3] << 24) %
+			    image_size;
 		size_t len = data[4];
 
 		data += 5;

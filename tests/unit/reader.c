@@ -28,7 +28,7 @@ static void close_both(void)
 /* /, /a, /a/b, /a/b/c, /a/d, /e */
 static struct writer_node tree[6] = {
 	{ 1, "ignored", 0, WRITER_NEW }, { 10, "a", 0, WRITER_NEW }, { 11, "b", 1, WRITER_NEW },
-	{ 12, "c", 2, WRITER_NEW },	 { 13, "d", 1, WRITER_NEW }, { 14, "e", 0, WRITER_NEW },
+	{ 12, "c", 2, WRITER_NEW },      { 13, "d", 1, WRITER_NEW }, { 14, "e", 0, WRITER_NEW },
 };
 
 static int open_tree(void)
@@ -57,11 +57,16 @@ TEST(paths)
 		const char *path;
 		int found; /* index in tree[], or -errno */
 	} want[] = {
-		{ "/", 0 },	   { "", 0 },	       { "//", 0 },	    { "/a", 1 },
-		{ "a", 1 },	   { "/a/", 1 },       { "/a/b", 2 },	    { "a//b", 2 },
-		{ "/a/b/c", 3 },   { "/a/d", 4 },      { "/e", 5 },	    { "/b", -ENOENT },
-		{ "/a/e", -ENOENT }, { "/a/b/c/d", -ENOENT }, { "/aa", -ENOENT }, { "/A", -ENOENT },
-		{ "/.", -EINVAL }, { "/x/..", -EINVAL }, { "../a", -EINVAL }, { "/a/./b", -EINVAL },
+		{ "/", 0 },          { "", 0 },
+		{ "//", 0 },         { "/a", 1 },
+		{ "a", 1 },          { "/a/", 1 },
+		{ "/a/b", 2 },       { "a//b", 2 },
+		{ "/a/b/c", 3 },     { "/a/d", 4 },
+		{ "/e", 5 },         { "/b", -ENOENT },
+		{ "/a/e", -ENOENT }, { "/a/b/c/d", -ENOENT },
+		{ "/aa", -ENOENT },  { "/A", -ENOENT },
+		{ "/.", -EINVAL },   { "/x/..", -EINVAL },
+		{ "../a", -EINVAL }, { "/a/./b", -EINVAL },
 		{ "/...", -ENOENT },
 	};
 	struct freshet_snapshot *snap;
@@ -79,7 +84,8 @@ TEST(paths)
 			EXPECT(r == want[i].found && g.slot == 77, "%s: %d", want[i].path, r);
 			EXPECT(s == want[i].found && at == 77, "%s: %d", want[i].path, s);
 		} else {
-			EXPECT(r == 0 && g.slot == tree[want[i].found].slot, "%s: %d", want[i].path, r);
+			EXPECT(r == 0 && g.slot == tree[want[i].found].slot, "%s: %d", want[i].path,
+			       r);
 			EXPECT(s == 0 && at == (size_t)want[i].found, "%s: %d", want[i].path, s);
 		}
 	}
@@ -257,8 +263,10 @@ TEST(age)
 
 TEST(deep_and_odd_names)
 {
-	static const char *const odd[] = { "\"", "\\", "a\tb", "\n", " ", "\xc3\xa4\xe2\x82\xac", "\xff\xfe",
-					   "...", "a b", "{}" };
+	static const char *const odd[] = { "\"",       "\\",  "a\tb",
+					   "\n",       " ",   "\xc3\xa4\xe2\x82\xac",
+					   "\xff\xfe", "...", "a b",
+					   "{}" };
 	enum { DEPTH = 50, ODD = sizeof(odd) / sizeof(odd[0]) };
 	struct writer_node nodes[1 + DEPTH + ODD] = { { 1, "", 0, WRITER_NEW } };
 	struct freshet_snapshot *snap;

@@ -20,7 +20,7 @@
 static uint8_t *image_make(size_t *size)
 {
 	struct writer_node nodes[5] = {
-		{ 1, "", 0, WRITER_NEW }, { 2, "a", 0, WRITER_NEW }, { 3, "b", 1, WRITER_NEW },
+		{ 1, "", 0, WRITER_NEW },  { 2, "a", 0, WRITER_NEW },    { 3, "b", 1, WRITER_NEW },
 		{ 4, "c", 0, WRITER_NEW }, { 5, "gone", 0, WRITER_NEW },
 	};
 	struct writer_options o = help_options(IMAGE_GROUPS);

@@ -7,10 +7,10 @@
 
 #include "core/segment.h"
 
-#define FIELD(type, field, offset, bytes)                                         \
-	do {                                                                      \
-		EXPECT_EQ(offsetof(struct type, field), offset);                  \
-		EXPECT_EQ(sizeof(((struct type *)0)->field), bytes);              \
+#define FIELD(type, field, offset, bytes)                            \
+	do {                                                         \
+		EXPECT_EQ(offsetof(struct type, field), offset);     \
+		EXPECT_EQ(sizeof(((struct type *)0)->field), bytes); \
 	} while (0)
 
 TEST(header)

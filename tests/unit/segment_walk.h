@@ -14,13 +14,13 @@
 
 #include <freshet/freshet.h>
 
-#define WALK_CHECK(cond)                                                       \
-	do {                                                                   \
-		if (!(cond)) {                                                 \
+#define WALK_CHECK(cond)                                                            \
+	do {                                                                        \
+		if (!(cond)) {                                                      \
 			printf("# %s:%d: not so: %s\n", __FILE__, __LINE__, #cond); \
-			fflush(stdout);                                        \
-			abort();                                               \
-		}                                                              \
+			fflush(stdout);                                             \
+			abort();                                                    \
+		}                                                                   \
 	} while (0)
 
 static int walk_known(int r)

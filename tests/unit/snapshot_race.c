@@ -15,12 +15,12 @@
 #include "base/clock.h"
 #include "unit/segment_help.h"
 
-#define TOP     24u                /* groups below the root, each with as many below it as */
-#define BELOW   3u
-#define NODES   (1 + TOP * (1 + BELOW))
-#define PASSES  10000u
-#define OLD     64u                /* handles that the second reader remembers */
-#define LIMIT   (10 * NSEC_PER_SEC) /* for a planted bug to show itself */
+#define TOP    24u /* groups below the root, each with BELOW groups below it */
+#define BELOW  3u
+#define NODES  (1 + TOP * (1 + BELOW))
+#define PASSES 10000u
+#define OLD    64u                 /* handles that the second reader remembers */
+#define LIMIT  (10 * NSEC_PER_SEC) /* for a planted bug to show itself */
 
 static struct writer *writer;
 static int stop;
@@ -72,8 +72,9 @@ static void check_values(const char *who, uint64_t pass, uint64_t id, const uint
 {
 	for (unsigned c = 0; c < COLUMNS; c++)
 		if (values[c] != number(pass, id, c))
-			error("%s: pass %llu id %llu column %u: %llx", who, (unsigned long long)pass,
-			      (unsigned long long)id, c, (unsigned long long)values[c]);
+			error("%s: pass %llu id %llu column %u: %llx", who,
+			      (unsigned long long)pass, (unsigned long long)id, c,
+			      (unsigned long long)values[c]);
 }
 
 static void check_snapshot(const struct freshet_snapshot *snap)
@@ -98,8 +99,8 @@ static void check_snapshot(const struct freshet_snapshot *snap)
 			if (at >= n || e[at].id != id_of(i, below, born) ||
 			    strcmp(e[at].name, name) || e[at].depth != 1u + !!below ||
 			    e[at].size != (below ? 1 : 1 + BELOW)) {
-				error("pass %llu: entry %zu is not %s", (unsigned long long)m.pass, at,
-				      name);
+				error("pass %llu: entry %zu is not %s", (unsigned long long)m.pass,
+				      at, name);
 				return;
 			}
 			check_values(name, m.pass, e[at].id, e[at].values);
@@ -304,7 +305,8 @@ TEST(race)
 		freshet_detach(v[i]);
 	}
 	writer_close(writer);
-	printf("# %llu passes, %u snapshots, %u reads, %u tries given up, %u handles of reused slots\n",
+	printf("# %llu passes, %u snapshots, %u reads, %u tries given up, %u handles of reused "
+	       "slots\n",
 	       (unsigned long long)pass, snapshots, reads, gave_up, reused);
 #ifdef PLANTED
 	EXPECT(errors > 0, "the planted bug did not show");

@@ -80,7 +80,8 @@ TEST(removed_and_used_again)
 		writer_shape(w, b, 3, &overflowed);
 		writer_publish(w, 1);
 		if (freshet_find(v, "/d", &third) == 0) {
-			EXPECT_EQ(freshet_read_total(v, third, 0, COLUMNS, values, &present, NULL), 0);
+			EXPECT_EQ(freshet_read_total(v, third, 0, COLUMNS, values, &present, NULL),
+				  0);
 			EXPECT_EQ(present, 0);
 			EXPECT_EQ(values[0] | values[1] | values[2], 0);
 		}
@@ -94,8 +95,8 @@ TEST(left_out)
 {
 	struct writer_options o = help_options(3);
 	struct writer_node n[8] = {
-		node(1, "", 0),	     node(2, "a", 0),	  node(3, "a/b", 1), node(4, "below", 2),
-		node(5, "", 0),	     node(6, "c", 0),	  node(7, "full", 1), node(8, "full too", 6),
+		node(1, "", 0), node(2, "a", 0), node(3, "a/b", 1),  node(4, "below", 2),
+		node(5, "", 0), node(6, "c", 0), node(7, "full", 1), node(8, "full too", 6),
 	};
 	struct freshet_producer_info info;
 	struct freshet_view *v;
@@ -139,11 +140,11 @@ TEST(bad_options)
 		many[i] = help_stats[0];
 	memset(longer, 'x', 108);
 	longer[108] = 0;
-#define REFUSED(field, bad)                                       \
-	do {                                                      \
-		o = good;                                         \
-		o.field = bad;                                    \
-		EXPECT_EQ(writer_open(NULL, &o, &w), -EINVAL);    \
+#define REFUSED(field, bad)                                    \
+	do {                                                   \
+		o = good;                                      \
+		o.field = bad;                                 \
+		EXPECT_EQ(writer_open(NULL, &o, &w), -EINVAL); \
 	} while (0)
 	REFUSED(size, 8);
 	REFUSED(producer, NULL);
@@ -313,13 +314,26 @@ TEST(attacks)
 	free(temp);
 }
 
-/* In a child with a mount namespace of its own: a tmpfs of 1 MiB over dir. */
+/* We are ourselves in a user namespace of our own. */
+static int map_user(uid_t uid)
+{
+	FILE *f = fopen("/proc/self/uid_map", "we");
+	int r = f && fprintf(f, "%u %u 1\n", uid, uid) > 0 ? 0 : -EIO;
+
+	if (f && fclose(f))
+		r = -errno;
+	return r;
+}
+
+/* In a child: a mount namespace of its own, and there a tmpfs of 1 MiB over dir. */
 static int small_tmpfs(const char *dir)
 {
-	if (unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) ||
-	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	uid_t uid = geteuid();
+
+	if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) ||
+	    (uid && map_user(uid)) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=700"))
-		return -errno;
+		return -1;
 	return 0;
 }
 
@@ -361,8 +375,9 @@ static void on_full_tmpfs(const char *dir)
 	EXPECT_EQ(freshet_snapshot_take(snap, v), 0);
 	EXPECT_EQ(freshet_snapshot_count(snap), MANY - overflowed);
 	/* A slot that no pass ever had lies in a hole, which a reader must not touch. */
-	EXPECT_EQ(freshet_info(v, (struct freshet_group){ MANY - 1, 1 }, &(struct freshet_info){ 0 }),
-		  -ENOENT);
+	EXPECT_EQ(
+		freshet_info(v, (struct freshet_group){ MANY - 1, 1 }, &(struct freshet_info){ 0 }),
+		-ENOENT);
 	freshet_snapshot_free(snap);
 	freshet_detach(v);
 	writer_close(w);

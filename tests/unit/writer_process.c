@@ -163,7 +163,8 @@ static int filling(const char *path)
 	int r = -1;
 
 	if (f && fread(&h, sizeof(h), 1, f) == 1 &&
-	    fseek(f, (long)(h.section[3].offset + (h.generation + 1) % h.nbanks * h.section[3].stride),
+	    fseek(f,
+		  (long)(h.section[3].offset + (h.generation + 1) % h.nbanks * h.section[3].stride),
 		  SEEK_SET) == 0 &&
 	    fread(&next, sizeof(next), 1, f) == 1)
 		r = next.generation == h.generation + 1;
