@@ -176,8 +176,10 @@ static int collect(const char *path, const char *reason, struct open_view *ret)
 	snprintf(ret->target, sizeof(ret->target), "/");
 	snprintf(ret->source, sizeof(ret->source), "in-process (%s)",
 		 collector_source_name(ret->collector));
-	fprintf(stderr, "freshet: %s; collecting in-process (%s)\n", reason,
-		collector_source_name(ret->collector));
+	/* files cost more: why they were taken belongs there */
+	if (strcmp(collector_source_name(ret->collector), "files") != 0)
+		snprintf(why, sizeof(why), "%s", collector_source_name(ret->collector));
+	fprintf(stderr, "freshet: %s; collecting in-process (%s)\n", reason, why);
 	return 0;
 }
 
@@ -192,7 +194,8 @@ static int open_host(const struct open_options *options, struct open_view *ret)
 
 	r = mount_find(&mount);
 	if (r < 0) {
-		complain("no cgroup2 hierarchy", "it is not mounted here (mount -t cgroup2 none DIR)");
+		complain("cgroup2", r == -ENOENT ? "not mounted here (mount -t cgroup2 none DIR)" :
+						   strerror(-r));
 		return r;
 	}
 	r = mount_resolve(&mount, options->path, dir, sizeof(dir));

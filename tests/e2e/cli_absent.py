@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""What the commands say and do where something is missing: no cgroup2, no privilege, a serve that
+was killed, stopped, or whose segment may not be read."""
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+
+import cli
+from cli import FALLBACK, fails, shown, works
+from freshet import Cgroups, Serve, cgroup2_mount, temporary, wait_until
+from tap import equal, expect, run, skip, test
+
+cli.private_run()
+
+
+def root_only():
+    if os.geteuid():
+        skip("only root can do that")
+
+
+def as_nobody(*arguments):
+    """(exit code, stdout, stderr) of the program without any privilege."""
+    root_only()
+    global program
+    if not program:
+        program = cli.public_copy()
+    done = subprocess.run(["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups",
+                           "--inh-caps=-all", program, *arguments], cwd="/", text=True,
+                          capture_output=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+program = None
+
+
+def without_cgroup2(*arguments):
+    root_only()
+    return subprocess.run(["unshare", "-m", "sh", "-c",
+                           'while m=$(awk \'/ - cgroup2 / {print $5; exit}\' /proc/self/mountinfo);'
+                           ' [ "$m" ]; do umount -l "$m" || exit 99; done; exec "$@"', "sh",
+                           cli.FRESHET, *arguments], text=True, capture_output=True, timeout=60)
+
+
+@test
+def no_cgroup2():
+    for arguments in (["ls"], ["show", "/"], ["top", "-n", "1"]):
+        done = without_cgroup2(*arguments)
+        equal(done.returncode, 1, f"{arguments}: {done.stderr}")
+        equal(done.stderr, "freshet: cgroup2: not mounted here (mount -t cgroup2 none DIR)\n")
+        equal(done.stdout, "")
+    done = without_cgroup2("doctor")
+    equal(done.returncode, 1, done.stderr)
+    expect(re.search(r"^no +cgroup2 +it is not mounted", done.stdout, re.M), done.stdout)
+    got = json.loads(without_cgroup2("doctor", "--json").stdout)
+    equal([got["can_serve"], got["source"]], [False, None])
+
+
+@test
+def no_privilege():
+    """The same numbers, from files, and it says why."""
+    with Cgroups("cli-absent") as c:
+        c.make("a")
+        c.burn("a", 0.05)
+        path = "/" + os.path.basename(c.path) + "/a"
+        code, out, err = as_nobody("show", path)
+        equal(code, 0, err)
+        equal(shown(out)["usage_usec"], str(cli.cpu_stat(c.join("a"))["usage_usec"]))
+        expect(re.search(r"^freshet: serve is not running; collecting in-process \(files: .*BPF",
+                         err), err)
+        code, out, err = as_nobody("doctor")
+        equal(code, 0, err)
+        for line in (r"^no +privilege +without CAP_BPF", r"^no +source bpf +\S", r"^ok +source files",
+                     r"^ok +serve +it can, by files: "):
+            expect(re.search(line, out, re.M), f"{line}: {out}")
+
+
+@test
+def a_segment_that_may_not_be_read():
+    root_only()
+    with Serve(segment="host"):
+        code, out, err = as_nobody("show", "/")
+        equal(code, 0, err)
+        expect(re.search(FALLBACK.format("segment host: no permission to read it"), err), err)
+        equal(shown(out)["path"], "/")
+        code, out, err = as_nobody("show", "/", "--segment", "/run/freshet/host")
+        equal([code, out, err], [1, "", "freshet: /run/freshet/host: no permission to read it\n"])
+
+
+@test
+def a_killed_serve_is_not_believed():
+    serve = Serve(segment="host")
+    works("show", "/")
+    equal(serve.stop(signal.SIGKILL), -signal.SIGKILL)
+    reason = FALLBACK.format("segment host: its producer has ended")
+    for arguments in (["show", "/"], ["ls", "--depth", "0"], ["top", "-n", "1", "--delay", "50ms"]):
+        works(*arguments, stderr=reason)
+    expect(re.search(r"^no +segment .*\(pid \d+\) has ended$", works("doctor"), re.M), "doctor")
+    # another takes its place
+    with Serve(segment="host"):
+        works("show", "/")
+    works("show", "/", stderr=FALLBACK.format("serve is not running"))
+
+
+@test
+def a_stopped_serve_is_not_believed():
+    with Cgroups("cli-absent") as c:
+        c.make("a")
+        path = "/" + os.path.basename(c.path) + "/a"
+        with Serve("--interval", "100ms", root=c.path, segment="host") as serve:
+            os.kill(serve.pid, signal.SIGSTOP)
+            try:
+                c.burn("a", 0.05)
+                wait_until(lambda: "stopped publishing" in works("doctor"), "it is stale", 30)
+                reason = FALLBACK.format(rf"segment host: its producer \(pid {serve.pid}\) stopped "
+                                         r"publishing \d+\.\d s ago")
+                got = shown(works("show", path, stderr=reason))
+                equal(int(got["usage_usec"]), cli.cpu_stat(c.join("a"))["usage_usec"])
+                works("top", path, "-n", "1", "--delay", "50ms", stderr=reason)
+            finally:
+                os.kill(serve.pid, signal.SIGCONT)
+            wait_until(lambda: not cli.freshet("show", path).stderr, "it goes on", 30)
+
+
+@test
+def a_stopped_serve_answers_no_requests():
+    """Young enough to be believed, but it makes no younger pass: collected here, within seconds."""
+    with Serve("--interval", "60s", segment="host") as serve:
+        os.kill(serve.pid, signal.SIGSTOP)
+        try:
+            begin = time.monotonic()
+            works("show", "/", "--max-age", "0",
+                  stderr=FALLBACK.format("segment host: it has no numbers that young: .*"))
+            expect(time.monotonic() - begin < 20, "it did not wait for ever")
+        finally:
+            os.kill(serve.pid, signal.SIGCONT)
+
+
+@test
+def other_segments_have_no_replacement():
+    serve = Serve("--interval", "100ms", segment=os.path.join(temporary(), "mine"))
+    wait_until(lambda: cli.freshet("show", "/", "--segment", serve.segment).stdout, "it publishes")
+    os.kill(serve.pid, signal.SIGSTOP)
+    wait_until(lambda: cli.freshet("show", "/", "--segment", serve.segment).returncode, "it is stale")
+    for arguments in (["show", "/"], ["ls"], ["top", "-n", "1"]):
+        fails(1, rf"^freshet: {serve.segment}: its producer \(pid {serve.pid}\) stopped publishing",
+              *arguments, "--segment", serve.segment)
+    serve.stop(signal.SIGKILL)
+    fails(1, rf"^freshet: {serve.segment}: its producer has ended\n$", "show", "/", "--segment",
+          serve.segment)
+    path = os.path.join(temporary(), "text")
+    for content, what in ((b"", "not a segment"), (b"x" * 10000, "not a segment")):
+        with open(path, "wb") as f:
+            f.write(content)
+        fails(1, f"^freshet: {path}: {what}", "ls", "--segment", path)
+
+
+@test
+def a_subtree_removed_while_top_watches():
+    with Cgroups("cli-absent") as c:
+        c.make("a/b")
+        path = "/" + os.path.basename(c.path) + "/a"
+        top = subprocess.Popen([cli.FRESHET, "top", path, "-n", "1000", "--delay", "50ms"],
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        expect(top.stdout.readline().endswith(path + "\n"), "a table")
+        c.rmdir("a")
+        _, err = top.communicate(timeout=20)
+        equal(top.returncode, 1, err)
+        expect(re.search(rf"^freshet: {path}: the \w+ was removed$", err, re.M), err)
+
+
+if not cgroup2_mount():
+    print("1..0 # SKIP no cgroup2 mount")
+else:
+    run()
