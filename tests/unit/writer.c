@@ -314,24 +314,34 @@ TEST(attacks)
 	free(temp);
 }
 
-/* We are ourselves in a user namespace of our own. */
-static int map_user(uid_t uid)
+static int put(const char *path, const char *text)
 {
-	FILE *f = fopen("/proc/self/uid_map", "we");
-	int r = f && fprintf(f, "%u %u 1\n", uid, uid) > 0 ? 0 : -EIO;
+	FILE *f = fopen(path, "we");
 
-	if (f && fclose(f))
-		r = -errno;
-	return r;
+	if (!f)
+		return -errno;
+	fputs(text, f);
+	return fclose(f) ? -errno : 0;
+}
+
+/* A user namespace in which we are who we were. */
+static int own_user_namespace(void)
+{
+	char uids[32], gids[32];
+
+	snprintf(uids, sizeof(uids), "%u %u 1", geteuid(), geteuid());
+	snprintf(gids, sizeof(gids), "%u %u 1", getegid(), getegid());
+	if (unshare(CLONE_NEWUSER) || put("/proc/self/setgroups", "deny") ||
+	    put("/proc/self/uid_map", uids) || put("/proc/self/gid_map", gids))
+		return -1;
+	return 0;
 }
 
 /* In a child: a mount namespace of its own, and there a tmpfs of 1 MiB over dir. */
 static int small_tmpfs(const char *dir)
 {
-	uid_t uid = geteuid();
-
-	if (unshare(uid == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) ||
-	    (uid && map_user(uid)) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	if ((geteuid() && own_user_namespace()) || unshare(CLONE_NEWNS) ||
+	    mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
 	    mount("tmpfs", dir, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=700"))
 		return -1;
 	return 0;
