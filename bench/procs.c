@@ -64,6 +64,13 @@ void procs_unpin(void)
 	sched_setaffinity(0, sizeof(cpu_set_t), allowed());
 }
 
+void procs_realtime(int priority)
+{
+	const struct sched_param param = { .sched_priority = priority };
+
+	sched_setscheduler(0, (priority ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param);
+}
+
 pid_t procs_fork(void)
 {
 	pid_t parent = getpid(), pid = fork();

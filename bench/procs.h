@@ -14,6 +14,13 @@ int procs_last_cpu(void);
 void procs_pin(pid_t pid, int cpu); /* pid 0: the caller */
 void procs_unpin(void);             /* the caller may run everywhere again */
 
+/*
+ * Runs the caller before ordinary processes (priority 1 or 2), or as one of them (0), so that what
+ * else runs here disturbs caches at most. Its children are ordinary. Without the privilege nothing
+ * happens.
+ */
+void procs_realtime(int priority);
+
 /* fork(); the child is killed when the caller ends. */
 pid_t procs_fork(void);
 

@@ -113,10 +113,12 @@ int reader_measure(const char *segment, const char *path, int cpu, size_t sample
 	pid = procs_fork();
 	if (pid == 0) {
 		procs_pin(0, cpu);
+		procs_realtime(1);
 		read_and_spin(segment, path, samples, s);
 	}
 	if (pid < 0)
 		err = -errno;
+	procs_realtime(2); /* before the reader, should there be one CPU only */
 	while (!err && !load_acquire(&s->done)) { /* pairs with read_and_spin() */
 		if (waitpid(pid, &status, WNOHANG) == pid) {
 			err = WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS ? -EPERM : -ECHILD;
@@ -126,6 +128,7 @@ int reader_measure(const char *segment, const char *path, int cpu, size_t sample
 		err = publish(arg);
 		procs_sleep(100 * NSEC_PER_MSEC);
 	}
+	procs_realtime(0);
 	procs_kill(pid);
 	if (!err)
 		err = s->error;
