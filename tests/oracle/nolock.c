@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The daemon's passes take no rstat lock and flush nothing: counted by BPF in the kernel over 10,000
- * passes of a real `freshet serve` while cgroups burn, appear and vanish. FRESHET_BIN: the program.
+ * passes of a real `freshet serve` while cgroups burn, appear and vanish. FRESHET: the program.
  */
 #include <errno.h>
+#include <stdbool.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
@@ -22,9 +23,10 @@
 #include "meter.skel.h"
 #include "oracle/cg.h"
 
-#define PASSES 10000
+#define PASSES 10000 /* FRESHET_TEST_SCALE times that, for slow guests */
 
 static struct meter_bpf *meter;
+static bool counts_flushes; /* some kernels refuse fentry; a flush takes the lock all the same */
 
 static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 {
@@ -38,42 +40,60 @@ static void nap_ms(unsigned ms)
 	nanosleep(&ts, NULL);
 }
 
+/* Loads the meter; with flush, also the entry of the function of that name. */
+static int meter_load(const char *flush)
+{
+	meter = meter_bpf__open();
+	if (!meter)
+		return -errno;
+	bpf_program__set_autoload(meter->progs.count_flush,
+				  flush && !strcmp(flush, "css_rstat_flush"));
+	bpf_program__set_autoload(meter->progs.count_flush_6_15,
+				  flush && !strcmp(flush, "cgroup_rstat_flush"));
+	if (meter_bpf__load(meter) || meter_bpf__attach(meter)) {
+		meter_bpf__destroy(meter);
+		return -EPERM;
+	}
+	return 0;
+}
+
 /* NULL, or why nothing can be counted here. */
 static const char *meter_start(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	int tracepoint, flush;
+	const char *flush;
+	int tracepoint;
 
 	if (!btf)
 		return "no BTF";
 	tracepoint = btf__find_by_name_kind(btf, "btf_trace_cgroup_rstat_locked", BTF_KIND_TYPEDEF);
-	flush = btf__find_by_name_kind(btf, "css_rstat_flush", BTF_KIND_FUNC);
+	flush = btf__find_by_name_kind(btf, "css_rstat_flush", BTF_KIND_FUNC) > 0 ?
+			"css_rstat_flush" :
+			"cgroup_rstat_flush";
 	btf__free(btf);
 	if (tracepoint <= 0)
 		return "the kernel has no tracepoint cgroup_rstat_locked (6.10)";
 	libbpf_set_print(quiet);
-	meter = meter_bpf__open();
-	if (!meter)
-		return "BPF object";
-	bpf_program__set_autoload(meter->progs.count_flush, flush > 0);
-	bpf_program__set_autoload(meter->progs.count_flush_6_15, flush <= 0);
-	if (meter_bpf__load(meter) || meter_bpf__attach(meter))
+	counts_flushes = !meter_load(flush);
+	if (!counts_flushes && meter_load(NULL))
 		return "BPF tracing is not allowed here";
+	printf("# counting locks%s\n", counts_flushes ? " and flushes" : "; no fentry here");
 	return NULL;
 }
 
 TEST(daemon_takes_no_rstat_lock)
 {
-	const char *cannot = NULL, *bin = getenv("FRESHET_BIN");
+	const char *cannot = NULL, *bin = getenv("FRESHET");
+	const char *scale = getenv("FRESHET_TEST_SCALE");
 	struct freshet_moment first = { 0 }, now = { 0 };
 	struct freshet_view *view = NULL;
-	uint64_t deadline;
+	uint64_t deadline, passes = (uint64_t)(scale ? atof(scale) * PASSES : PASSES);
 	char segment[64];
 	struct cg_stat k;
 	pid_t daemon, burner;
 
 	if (!bin)
-		SKIP("FRESHET_BIN is not set");
+		SKIP("FRESHET is not set");
 	if (!cg_home(&cannot) || (cannot = meter_start()))
 		SKIP(cannot);
 
@@ -85,7 +105,8 @@ TEST(daemon_takes_no_rstat_lock)
 		nap_ms(10);
 		EXPECT_EQ(cg_read("n", &k), 0);
 	}
-	EXPECT(meter->bss->locked >= 10 && meter->bss->flushed >= 10);
+	EXPECT(meter->bss->locked >= 10);
+	EXPECT(!counts_flushes || meter->bss->flushed >= 10);
 
 	snprintf(segment, sizeof(segment), "/run/freshet-nolock-%d/host", (int)getpid());
 	*strrchr(segment, '/') = 0;
@@ -96,7 +117,7 @@ TEST(daemon_takes_no_rstat_lock)
 	daemon = fork();
 	if (!daemon) {
 		meter->bss->target = getpid();
-		execl(bin, bin, "serve", "--source", "bpf", "--interval", "500us", "--listen",
+		execl(bin, bin, "serve", "--source", "bpf", "--interval", "1ms", "--listen",
 		      "127.0.0.1:0", "--segment", segment, (char *)NULL);
 		_exit(127);
 	}
@@ -112,7 +133,7 @@ TEST(daemon_takes_no_rstat_lock)
 		char name[32];
 
 		freshet_last_pass(view, &now);
-		if (now.pass >= first.pass + PASSES)
+		if (now.pass >= first.pass + passes)
 			break;
 		snprintf(name, sizeof(name), "n/%d", i);
 		cg_make(name);
@@ -122,7 +143,7 @@ TEST(daemon_takes_no_rstat_lock)
 	printf("# %llu passes: %llu locks, %llu flushes\n",
 	       (unsigned long long)(now.pass - first.pass), meter->bss->locked,
 	       meter->bss->flushed);
-	EXPECT(now.pass >= first.pass + PASSES);
+	EXPECT(now.pass >= first.pass + passes);
 	EXPECT_EQ(meter->bss->locked, 0);
 	EXPECT_EQ(meter->bss->flushed, 0);
 	EXPECT_EQ(kill(daemon, 0), 0);
