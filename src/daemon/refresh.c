@@ -124,33 +124,6 @@ static void reply(struct refresh_server *s, struct client *c, int result, uint64
 	c->waiting = false;
 }
 
-static void take_in(struct refresh_server *s, uint64_t now_ns)
-{
-	int fd;
-
-	while ((fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0) {
-		struct client *place = NULL;
-
-		for (unsigned i = 0; i < CLIENTS_MAX; i++) {
-			struct client *c = &s->client[i];
-
-			if (c->fd < 0) {
-				place = c;
-				break;
-			}
-			if (!c->waiting && (!place || c->since_ns < place->since_ns))
-				place = c;
-		}
-		if (!place || watch(s, EPOLL_CTL_ADD, fd, EPOLLIN) < 0) {
-			close(fd);
-			continue;
-		}
-		if (place->fd >= 0)
-			client_close(place);
-		*place = (struct client){ .fd = fd, .since_ns = now_ns };
-	}
-}
-
 /* Reads a client's packet. */
 static void take_request(struct refresh_server *s, struct client *c, uint64_t now_ns,
 			 uint64_t last_begin_ns, uint64_t pass)
@@ -183,6 +156,56 @@ static void take_request(struct refresh_server *s, struct client *c, uint64_t no
 		c->waiting = true;
 }
 
+static void take_requests(struct refresh_server *s, uint64_t now_ns, uint64_t last_begin_ns,
+			  uint64_t pass)
+{
+	for (unsigned i = 0; i < CLIENTS_MAX; i++)
+		if (s->client[i].fd >= 0 && !s->client[i].waiting)
+			take_request(s, &s->client[i], now_ns, last_begin_ns, pass);
+}
+
+/* A free place, or the one that has been silent longest, or NULL. */
+static struct client *find_place(struct refresh_server *s)
+{
+	struct client *place = NULL;
+
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		struct client *c = &s->client[i];
+
+		if (c->fd < 0)
+			return c;
+		if (!c->waiting && (!place || c->since_ns < place->since_ns))
+			place = c;
+	}
+	return place;
+}
+
+static void take_in(struct refresh_server *s, uint64_t now_ns, uint64_t last_begin_ns,
+		    uint64_t pass)
+{
+	/* So many at once; the listening socket stays ready for the rest. */
+	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+		int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		struct client *place;
+
+		if (fd < 0)
+			return;
+		place = find_place(s);
+		if (place && place->fd >= 0) {
+			/* Silent is only who has not asked by now. */
+			take_requests(s, now_ns, last_begin_ns, pass);
+			place = find_place(s);
+		}
+		if (!place || watch(s, EPOLL_CTL_ADD, fd, EPOLLIN) < 0) {
+			close(fd);
+			continue;
+		}
+		if (place->fd >= 0)
+			client_close(place);
+		*place = (struct client){ .fd = fd, .since_ns = now_ns };
+	}
+}
+
 /* A waiting client is watched for nothing but its going away. */
 static bool gone(const struct client *c)
 {
@@ -196,13 +219,12 @@ uint64_t refresh_ready(struct refresh_server *s, uint64_t now_ns, uint64_t last_
 {
 	uint64_t wanted = 0;
 
-	take_in(s, now_ns);
+	take_in(s, now_ns, last_begin_ns, pass);
+	take_requests(s, now_ns, last_begin_ns, pass);
 	for (unsigned i = 0; i < CLIENTS_MAX; i++) {
 		struct client *c = &s->client[i];
 
-		if (c->fd >= 0 && !c->waiting)
-			take_request(s, c, now_ns, last_begin_ns, pass);
-		else if (c->fd >= 0 && gone(c))
+		if (c->fd >= 0 && c->waiting && gone(c))
 			client_close(c);
 		if (c->fd >= 0 && c->waiting && c->since_ns > wanted)
 			wanted = c->since_ns;
