@@ -237,7 +237,8 @@ static int open_best(struct bpf_run *b, char *why, size_t why_size)
 		err = load(b, WALK_ITER, capacity);
 	if (err == -EPERM)
 		snprintf(why, why_size,
-			 "BPF is not allowed here: run as root, or with CAP_BPF and CAP_PERFMON");
+			 "BPF is not allowed here: run as root, or with CAP_BPF, CAP_PERFMON and "
+			 "(for libbpf, which asks for modules' BTF) CAP_SYS_ADMIN");
 	else if (!css && !iter)
 		snprintf(why, why_size, "this kernel's BPF cannot walk cgroups (that came with 6.1)");
 	else if (err)

@@ -37,7 +37,91 @@ struct collector {
 	uint32_t overflowed; /* nodes without a slot */
 	struct collector_stats stats;
 	char root[4096];
+	/* To open the source again when its root comes back; path NULL: never. */
+	char *path;
+	enum collector_source wanted;
+	uint32_t max_groups;
 };
+
+/* The source asked for; with COLLECT_AUTO files where BPF does not work. */
+static int open_source(enum collector_source wanted, const struct source_options *options,
+		       struct source **ret, char *why, size_t why_size)
+{
+	static const char cost[] = "reading cpu.stat text costs 1 to 3 us and one rstat flush per "
+				   "cgroup and pass";
+	char reason[256] = "";
+	int r;
+
+	if (wanted != COLLECT_FILES) {
+		r = source_bpf_open(options, ret, reason, sizeof(reason));
+		if (r < 0 && wanted == COLLECT_BPF) {
+			snprintf(why, why_size, "source bpf: %s", *reason ? reason : strerror(-r));
+			return r;
+		}
+		if (r == 0) {
+			snprintf(why, why_size, "%s", reason);
+			return 0;
+		}
+		snprintf(why, why_size, "files: source bpf is not usable (%s); %s",
+			 *reason ? reason : strerror(-r), cost);
+	} else {
+		snprintf(why, why_size, "files: as asked for; %s", cost);
+	}
+	r = source_files_open(options, ret, reason, sizeof(reason));
+	if (r < 0)
+		snprintf(why, why_size, "source files: %s", reason);
+	return r;
+}
+
+/* The source over the cgroup at path, as people write it; root (4,096 bytes) is its directory. */
+static int open_root(const char *path, enum collector_source wanted, uint32_t max_groups,
+		     struct source **ret, char *root, char *why, size_t why_size)
+{
+	struct source_options so = { .root = root, .max_groups = max_groups };
+	char relative[4096];
+	struct cgroup_mount m;
+	int r;
+
+	r = mount_find(&m);
+	if (r < 0) {
+		if (r == -ENOENT)
+			snprintf(why, why_size,
+				 "no cgroup2 file system is mounted here (on a host with cgroup v1 "
+				 "alone: mount -t cgroup2 none /mnt)");
+		else
+			snprintf(why, why_size, "/proc/self/mountinfo: %s", strerror(-r));
+		return r;
+	}
+	r = mount_resolve(&m, path, root, 4096);
+	if (r == 0)
+		r = mount_relative(&m, path, relative, sizeof(relative));
+	if (r < 0) {
+		snprintf(why, why_size, "no cgroup %.150s below %.150s: %s", path, m.path,
+			 r == -EINVAL ? "\".\" and \"..\" are not followed" : strerror(-r));
+		return r;
+	}
+	so.is_top = m.is_top && !strcmp(relative, "/");
+	return open_source(wanted, &so, ret, why, why_size);
+}
+
+/* The root is gone: perhaps one of the same name is there again (a restarted service). */
+static int reopen(struct collector *c)
+{
+	struct source *source;
+	char why[512];
+	int r;
+
+	if (!c->path)
+		return -ENODEV;
+	r = open_root(c->path, c->wanted, c->max_groups, &source, c->root, why, sizeof(why));
+	if (r < 0)
+		return r;
+	c->source->ops->free(c->source);
+	c->source = source;
+	c->any = false;
+	c->published = 0;
+	return 0;
+}
 
 /* Makes the segment's tree the source's. A group that gets a slot has its numbers written. */
 static int update_shape(struct collector *c, const struct source_tree *tree)
@@ -77,6 +161,8 @@ int collector_pass(struct collector *c)
 	int r;
 
 	r = c->source->ops->pass(c->source, &tree);
+	if (r == -ENODEV && reopen(c) == 0)
+		r = c->source->ops->pass(c->source, &tree);
 	if (r < 0)
 		goto fail;
 	writer_begin(c->writer, tree.begin_ns);
@@ -135,36 +221,6 @@ int collector_open_source(struct source *source, const char *root,
 	return 0;
 }
 
-/* The source asked for; with COLLECT_AUTO files where BPF does not work. */
-static int open_source(enum collector_source wanted, const struct source_options *options,
-		       struct source **ret, char *why, size_t why_size)
-{
-	static const char cost[] = "reading cpu.stat text costs 1 to 3 us and one rstat flush per "
-				   "cgroup and pass";
-	char reason[256] = "";
-	int r;
-
-	if (wanted != COLLECT_FILES) {
-		r = source_bpf_open(options, ret, reason, sizeof(reason));
-		if (r < 0 && wanted == COLLECT_BPF) {
-			snprintf(why, why_size, "source bpf: %s", *reason ? reason : strerror(-r));
-			return r;
-		}
-		if (r == 0) {
-			snprintf(why, why_size, "%s", reason);
-			return 0;
-		}
-		snprintf(why, why_size, "files: source bpf is not usable (%s); %s",
-			 *reason ? reason : strerror(-r), cost);
-	} else {
-		snprintf(why, why_size, "files: as asked for; %s", cost);
-	}
-	r = source_files_open(options, ret, reason, sizeof(reason));
-	if (r < 0)
-		snprintf(why, why_size, "source files: %s", reason);
-	return r;
-}
-
 /* What is wrong when the segment cannot be made. */
 static void explain_segment(const char *segment, int r, char *why, size_t why_size)
 {
@@ -183,46 +239,29 @@ static void explain_segment(const char *segment, int r, char *why, size_t why_si
 int collector_open(const struct collector_options *options, struct collector **ret, char *why,
 		   size_t why_size)
 {
-	struct source_options so = {
-		.max_groups = options->max_groups ? options->max_groups : DEFAULT_MAX_GROUPS,
-	};
+	uint32_t max_groups = options->max_groups ? options->max_groups : DEFAULT_MAX_GROUPS;
 	const char *path = options->root ? options->root : "/";
-	char root[4096], relative[4096];
-	struct cgroup_mount m;
 	struct source *source;
+	char root[4096];
 	int r;
 
 	if (options->size != sizeof(*options)) {
 		snprintf(why, why_size, "collector options of another version");
 		return -EINVAL;
 	}
-	r = mount_find(&m);
-	if (r < 0) {
-		if (r == -ENOENT)
-			snprintf(why, why_size,
-				 "no cgroup2 file system is mounted here (on a host with cgroup v1 "
-				 "alone: mount -t cgroup2 none /mnt)");
-		else
-			snprintf(why, why_size, "/proc/self/mountinfo: %s", strerror(-r));
-		return r;
-	}
-	r = mount_resolve(&m, path, root, sizeof(root));
-	if (r == 0)
-		r = mount_relative(&m, path, relative, sizeof(relative));
-	if (r < 0) {
-		snprintf(why, why_size, "no cgroup %.150s below %.150s: %s", path, m.path,
-			 r == -EINVAL ? "\".\" and \"..\" are not followed" : strerror(-r));
-		return r;
-	}
-	so.root = root;
-	so.is_top = m.is_top && !strcmp(relative, "/");
-	r = open_source(options->source, &so, &source, why, why_size);
+	r = open_root(path, options->source, max_groups, &source, root, why, why_size);
 	if (r < 0)
 		return r;
 	r = collector_open_source(source, root, options, ret);
-	if (r < 0)
+	if (r < 0) {
 		explain_segment(options->segment, r, why, why_size);
-	return r;
+		return r;
+	}
+	/* No memory for it: then a root that comes back is not followed. */
+	(*ret)->path = strdup(path);
+	(*ret)->wanted = options->source;
+	(*ret)->max_groups = max_groups;
+	return 0;
 }
 
 void collector_close(struct collector *c)
@@ -232,6 +271,7 @@ void collector_close(struct collector *c)
 	writer_close(c->writer);
 	c->source->ops->free(c->source);
 	free(c->nodes);
+	free(c->path);
 	free(c);
 }
 

@@ -13,9 +13,12 @@
 
 #include "tap.h"
 
+#include <freshet/freshet.h>
+
 #include "base/clock.h"
 #include "oracle/cg.h"
 #include "oracle/pass.h"
+#include "source/collector.h"
 
 static const char *const ancestors[] = { "churn", "churn/a", "churn/a/b" };
 #define NANCESTORS 3
@@ -189,6 +192,46 @@ TEST(the_root_itself_goes)
 	EXPECT_EQ(pass(), -ENODEV);
 	EXPECT_EQ(pass(), -ENODEV);
 	pass_end();
+}
+
+TEST(a_root_that_comes_back_is_followed)
+{
+	struct collector_options o = { .size = sizeof(o), .producer = "test" };
+	struct freshet_view *view;
+	struct freshet_group g;
+	struct collector *c;
+	const char *cannot = pass_start(NULL);
+	struct freshet_info info;
+	char why[512], root[CG_PATH];
+
+	if (cannot)
+		SKIP(cannot);
+	EXPECT_EQ(cg_make("back"), 0);
+	EXPECT_EQ(cg_make("back/old"), 0);
+	cg_full("back", root);
+	o.root = root;
+	o.source = pass_by_files() ? COLLECT_FILES : COLLECT_BPF;
+	REQUIRE(collector_open(&o, &c, why, sizeof(why)) == 0, "%s", why);
+	EXPECT_EQ(collector_pass(c), 0);
+	REQUIRE(freshet_attach_fd(collector_fd(c), &view) == 0);
+	EXPECT_EQ(freshet_find(view, "/old", &g), 0);
+	EXPECT_EQ(cg_remove_wait("back/old"), 0);
+	EXPECT_EQ(cg_remove_wait("back"), 0);
+	EXPECT_EQ(collector_pass(c), -ENODEV);
+	EXPECT_EQ(freshet_find(view, "/old", &g), 0); /* the last that was published */
+
+	EXPECT_EQ(cg_make("back"), 0);
+	EXPECT_EQ(cg_make("back/new"), 0);
+	EXPECT_EQ(collector_pass(c), 0);
+	EXPECT_EQ(freshet_find(view, "/old", &g), -ENOENT);
+	EXPECT_EQ(freshet_find(view, "/new", &g), 0);
+	EXPECT_EQ(freshet_root(view, &g), 0);
+	EXPECT_EQ(freshet_info(view, g, &info), 0);
+	EXPECT_EQ(info.id, cg_id("back"));
+	freshet_detach(view);
+	collector_close(c);
+	EXPECT_EQ(cg_remove_wait("back/new"), 0);
+	EXPECT_EQ(cg_remove_wait("back"), 0);
 }
 
 TAP_MAIN
