@@ -22,12 +22,12 @@
 #include "view/json.h"
 #include "view/safe.h"
 
-static const char help[] =
-	"Usage: freshet doctor [--json]\n"
-	"What this machine allows, one line a fact, and what follows. Exit code 0: freshet can serve\n"
-	"here; 1: it cannot.\n\n"
-	"      --json   one JSON object\n"
-	"  -h, --help\n";
+static const char help[] = "Usage: freshet doctor [--json]\n"
+			   "What this machine allows, one line a fact, and what follows. Exit code "
+			   "0: freshet can serve\n"
+			   "here; 1: it cannot.\n\n"
+			   "      --json   one JSON object\n"
+			   "  -h, --help\n";
 
 static const char *const state_names[] = { [FACT_OK] = "ok", [FACT_NO] = "no", [FACT_NA] = "n.a." };
 
@@ -88,8 +88,8 @@ static void fact_serve(struct facts *f)
 	} else {
 		f->can_serve = true;
 		f->source = collector_source_name(c);
-		fact(f, FACT_OK, "serve", "it can, by %s; one pass over %u groups took %.2f ms", why,
-		     stats.groups, (double)stats.last_ns / 1e6);
+		fact(f, FACT_OK, "serve", "it can, by %s; one pass over %u groups took %.2f ms",
+		     why, stats.groups, (double)stats.last_ns / 1e6);
 	}
 	collector_close(c);
 }
@@ -108,8 +108,8 @@ static void fact_segment(struct facts *f)
 		r = freshet_attach(file, &view);
 	if (r < 0) {
 		fact(f, r == -ENOENT ? FACT_NA : FACT_NO, "segment",
-		     r == -ENOENT ? "no serve is running: ls, show and top collect in-process" :
-				    "%s cannot be read: %s",
+		     r == -ENOENT ? "no serve is running: ls, show and top collect in-process"
+				  : "%s cannot be read: %s",
 		     file, strerror(-r));
 		return;
 	}
@@ -125,8 +125,8 @@ static void fact_segment(struct facts *f)
 		fact(f, FACT_NO, "segment", "%s: its serve (pid %d) stopped publishing %.1f s ago",
 		     file, info.pid, (double)age_ns / 1e9);
 	else if (info.overflowed)
-		fact(f, FACT_NO, "segment", "%s: no room for %llu groups (--max-groups is %u)", file,
-		     (unsigned long long)info.overflowed, info.max_groups);
+		fact(f, FACT_NO, "segment", "%s: no room for %llu groups (--max-groups is %u)",
+		     file, (unsigned long long)info.overflowed, info.max_groups);
 	else
 		fact(f, FACT_OK, "segment", "%s: kept by %s (pid %d), %.1f s old", file, info.name,
 		     info.pid, (double)age_ns / 1e9);

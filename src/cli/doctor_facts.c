@@ -57,7 +57,8 @@ int facts_cgroup(struct facts *f, struct cgroup_mount *mount)
 		fact(f, FACT_OK, "whole host", "the mount shows the hierarchy's real root");
 	else
 		fact(f, FACT_NO, "whole host",
-		     "only a part is seen here (cgroup namespace, or a part is mounted): the numbers "
+		     "only a part is seen here (cgroup namespace, or a part is mounted): the "
+		     "numbers "
 		     "are this part's");
 	snprintf(file, sizeof(file), "%s/cgroup.controllers", mount->path);
 	r = read_text(file, text, sizeof(text));
@@ -133,14 +134,17 @@ static void facts_btf(struct facts *f, const struct btf *btf)
 	bool idle = has_member(btf, "cgroup_base_stat", "forceidle_sum");
 
 	if (css)
-		fact(f, FACT_OK, "walk", "css iterator (bpf_iter_css_new, Linux 6.7): passes run "
-					 "under RCU, no mutex is taken");
+		fact(f, FACT_OK, "walk",
+		     "css iterator (bpf_iter_css_new, Linux 6.7): passes run "
+		     "under RCU, no mutex is taken");
 	else if (iter)
-		fact(f, FACT_OK, "walk", "iter/cgroup (Linux 6.1): cgroup_mutex is held while a pass "
-					 "runs");
+		fact(f, FACT_OK, "walk",
+		     "iter/cgroup (Linux 6.1): cgroup_mutex is held while a pass "
+		     "runs");
 	else
-		fact(f, FACT_NO, "walk", "neither css iterator (Linux 6.7) nor iter/cgroup (6.1): "
-					 "source files only");
+		fact(f, FACT_NO, "walk",
+		     "neither css iterator (Linux 6.7) nor iter/cgroup (6.1): "
+		     "source files only");
 	if (has_kind(btf, "bpf_rdonly_cast", BTF_KIND_FUNC))
 		fact(f, FACT_OK, "plain loads", "bpf_rdonly_cast (Linux 6.2)");
 	else
@@ -151,18 +155,20 @@ static void facts_btf(struct facts *f, const struct btf *btf)
 	else if (has_kind(btf, "cgroup_rstat_cpu", BTF_KIND_STRUCT))
 		fact(f, FACT_OK, "rstat", "cgroup_rstat_cpu (up to Linux 6.15)");
 	else
-		fact(f, FACT_NO, "rstat", "its per-CPU counters are not where they are known to be: "
-					  "source files only");
+		fact(f, FACT_NO, "rstat",
+		     "its per-CPU counters are not where they are known to be: "
+		     "source files only");
 	fact(f, nice ? FACT_OK : FACT_NA, "nice_usec",
 	     nice ? "cgroup_base_stat has ntime" : "this kernel does not count it: absent");
 	fact(f, idle ? FACT_OK : FACT_NA, "force_idle",
-	     idle ? "cgroup_base_stat has forceidle_sum" :
-		    "no CONFIG_SCHED_CORE: core_sched.force_idle_usec is absent");
+	     idle ? "cgroup_base_stat has forceidle_sum"
+		  : "no CONFIG_SCHED_CORE: core_sched.force_idle_usec is absent");
 	if (has_kind(btf, "btf_trace_cgroup_rstat_locked", BTF_KIND_TYPEDEF))
 		fact(f, FACT_OK, "tracepoints", "cgroup_rstat_*: lock waits can be measured");
 	else
-		fact(f, FACT_NA, "tracepoints", "no cgroup_rstat_* (Linux 6.10): lock waits cannot be "
-						"measured");
+		fact(f, FACT_NA, "tracepoints",
+		     "no cgroup_rstat_* (Linux 6.10): lock waits cannot be "
+		     "measured");
 }
 
 void facts_kernel(struct facts *f)
@@ -197,8 +203,9 @@ void facts_program(struct facts *f)
 		fact(f, FACT_OK, "CPUs", "possible: %s; each costs a pass some 4 ns a group", text);
 
 	if (!__rseq_size)
-		fact(f, FACT_NO, "rseq", "not registered by the C library: programs that count take "
-					 "the fallback slots");
+		fact(f, FACT_NO, "rseq",
+		     "not registered by the C library: programs that count take "
+		     "the fallback slots");
 	else if (feature >= RSEQ_MM_CID_END)
 		fact(f, FACT_OK, "rseq", "size %u, features %lu: mm_cid, slots are dense",
 		     __rseq_size, feature);

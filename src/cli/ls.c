@@ -20,7 +20,8 @@
 
 static const char help[] =
 	"Usage: freshet ls [PATH] [OPTION]...\n"
-	"Lists the cgroups at and below PATH with the CPU time they used: to a terminal as a tree,\n"
+	"Lists the cgroups at and below PATH with the CPU time they used: to a terminal as a "
+	"tree,\n"
 	"else one 'usage_usec PATH' a line.\n\n"
 	"      --depth N        N levels below PATH only\n"
 	"      --segment NAME   groups of another producer: a name, or a file if it has a '/'\n"

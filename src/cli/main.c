@@ -21,8 +21,9 @@ static const struct {
 
 static void usage(FILE *to)
 {
-	fprintf(to, "Usage: freshet COMMAND [OPTION]...\n"
-		    "Fresh hierarchical statistics of cgroups, without the kernel's rstat lock.\n\n");
+	fprintf(to,
+		"Usage: freshet COMMAND [OPTION]...\n"
+		"Fresh hierarchical statistics of cgroups, without the kernel's rstat lock.\n\n");
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		fprintf(to, "  %-8s %s\n", commands[i].name, commands[i].what);
 	fprintf(to, "\n  --help, --version\n"

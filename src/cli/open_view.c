@@ -14,7 +14,7 @@
 #include "view/safe.h"
 
 #define REFRESH_TIMEOUT_NS (2 * NSEC_PER_SEC)
-#define REASON_SIZE 600
+#define REASON_SIZE        600
 
 int complain(const char *path, const char *reason)
 {
@@ -80,12 +80,12 @@ static int attach(const char *file, const struct open_options *options, struct o
 
 	if (r < 0) {
 		snprintf(reason, REASON_SIZE, "%s",
-			 r == -ENOENT	? "no such segment" :
-			 r == -EACCES	? "no permission to read it" :
-			 r == -EAGAIN	? "it holds no numbers yet" :
-			 r == -EPROTO	? "not a segment, or one of another version" :
-			 r == -EIO	? "the segment is damaged" :
-					  strerror(-r));
+			 r == -ENOENT   ? "no such segment"
+			 : r == -EACCES ? "no permission to read it"
+			 : r == -EAGAIN ? "it holds no numbers yet"
+			 : r == -EPROTO ? "not a segment, or one of another version"
+			 : r == -EIO    ? "the segment is damaged"
+					: strerror(-r));
 		return r;
 	}
 	r = -ESTALE;
@@ -194,17 +194,17 @@ static int open_host(const struct open_options *options, struct open_view *ret)
 
 	r = mount_find(&mount);
 	if (r < 0) {
-		complain("cgroup2", r == -ENOENT ? "not mounted here (mount -t cgroup2 none DIR)" :
-						   strerror(-r));
+		complain("cgroup2", r == -ENOENT ? "not mounted here (mount -t cgroup2 none DIR)"
+						 : strerror(-r));
 		return r;
 	}
 	r = mount_resolve(&mount, options->path, dir, sizeof(dir));
 	if (r == 0)
 		r = mount_relative(&mount, options->path, path, sizeof(path));
 	if (r < 0) {
-		complain(asked, r == -ENOENT  ? "no such cgroup" :
-				r == -EINVAL ? "a path may not have . or .. as a part" :
-					       strerror(-r));
+		complain(asked, r == -ENOENT   ? "no such cgroup"
+				: r == -EINVAL ? "a path may not have . or .. as a part"
+					       : strerror(-r));
 		return r;
 	}
 	r = where_segment(WHERE_DEFAULT, file, sizeof(file));
@@ -219,9 +219,9 @@ static int open_host(const struct open_options *options, struct open_view *ret)
 		freshet_detach(ret->view);
 		ret->view = NULL;
 		snprintf(why, sizeof(why), "%s",
-			 r == -EXDEV  ? "it does not hold this part of the hierarchy" :
-			 r == -ENOENT ? "it does not hold this cgroup" :
-					strerror(-r));
+			 r == -EXDEV    ? "it does not hold this part of the hierarchy"
+			 : r == -ENOENT ? "it does not hold this cgroup"
+					: strerror(-r));
 		snprintf(reason, sizeof(reason), "segment %.64s: %s", WHERE_DEFAULT, why);
 	} else if (r == -ENOENT) {
 		snprintf(reason, sizeof(reason), "serve is not running");
@@ -243,9 +243,9 @@ int open_view(const struct open_options *options, struct open_view *ret)
 
 	r = where_segment(options->segment, file, sizeof(file));
 	if (r < 0) {
-		complain(options->segment, r == -EINVAL ? "not a name of a segment" :
-					   r == -ENOENT ? "XDG_RUNTIME_DIR is not set" :
-							  strerror(-r));
+		complain(options->segment, r == -EINVAL   ? "not a name of a segment"
+					   : r == -ENOENT ? "XDG_RUNTIME_DIR is not set"
+							  : strerror(-r));
 		return r;
 	}
 	r = attach(file, options, ret, reason);
@@ -258,9 +258,9 @@ int open_view(const struct open_options *options, struct open_view *ret)
 		 options->path ? options->path : "");
 	r = freshet_find(ret->view, ret->target, &group);
 	if (r < 0) {
-		complain(ret->target, r == -ENOENT ? "no such group in the segment" :
-				      r == -EINVAL ? "a path may not have . or .. as a part" :
-						     strerror(-r));
+		complain(ret->target, r == -ENOENT   ? "no such group in the segment"
+				      : r == -EINVAL ? "a path may not have . or .. as a part"
+						     : strerror(-r));
 		open_view_close(ret);
 		return r;
 	}

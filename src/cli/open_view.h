@@ -19,7 +19,7 @@ struct open_options {
 
 struct open_view {
 	struct freshet_view *view;
-	struct collector *collector; /* ours, of the cgroup at prefix; NULL: somebody's segment */
+	struct collector *collector;   /* ours, of the cgroup at prefix; NULL: somebody's segment */
 	char prefix[FRESHET_PATH_MAX]; /* what the paths of the view lack: "" or "/a" */
 	char target[FRESHET_PATH_MAX]; /* path in the view of what was asked for; it was there */
 	char source[128];              /* for people: "freshet serve, pid 12" */

@@ -12,7 +12,7 @@
 struct passes {
 	struct open_view open;
 	struct freshet_snapshot *snapshot;
-	size_t first; /* entry of what was asked for */
+	size_t first;    /* entry of what was asked for */
 	char stale[128]; /* why the last pass must not be taken for current, or "" */
 };
 

@@ -110,7 +110,8 @@ int cmd_show(int argc, char **argv)
 			break;
 		case 'm':
 			if (duration_parse(optarg, &open.max_age_ns))
-				return options_bad(argv, "--max-age", optarg, "a time such as 100ms");
+				return options_bad(argv, "--max-age", optarg,
+						   "a time such as 100ms");
 			break;
 		case 'h':
 			fputs(help, stdout);

@@ -17,9 +17,9 @@
 #include "view/safe.h"
 #include "view/top_screen.h"
 
-#define MIN_DELAY_NS  (10 * NSEC_PER_MSEC)
-#define FIRST_NS      (250 * NSEC_PER_MSEC) /* the first rates are not waited for long */
-#define FOREVER	      UINT32_MAX
+#define MIN_DELAY_NS (10 * NSEC_PER_MSEC)
+#define FIRST_NS     (250 * NSEC_PER_MSEC) /* the first rates are not waited for long */
+#define FOREVER      UINT32_MAX
 
 static const char help[] =
 	"Usage: freshet top [PATH] [OPTION]...\n"
@@ -170,7 +170,8 @@ static int watch(struct top *t)
 		status.stale = t->passes.stale[0] ? t->passes.stale : NULL;
 		top_screen_draw(t->model, &status);
 		now = clock_ns();
-		r = top_screen_key(t->model, next > now ? (int)((next - now) / NSEC_PER_MSEC) + 1 : 0);
+		r = top_screen_key(t->model,
+				   next > now ? (int)((next - now) / NSEC_PER_MSEC) + 1 : 0);
 	} while (r >= 0);
 	top_screen_close();
 	if (r == -ECANCELED)
@@ -220,12 +221,13 @@ static int run(struct top *t, const struct open_options *open, enum top_sort sor
 
 int cmd_top(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "batch", no_argument, NULL, 'b' },	     { "delay", required_argument, NULL, 'd' },
-		{ "sort", required_argument, NULL, 'o' },    { "filter", required_argument, NULL, 'f' },
-		{ "segment", required_argument, NULL, 's' }, { "help", no_argument, NULL, 'h' },
-		{ 0 }
-	};
+	static const struct option options[] = { { "batch", no_argument, NULL, 'b' },
+						 { "delay", required_argument, NULL, 'd' },
+						 { "sort", required_argument, NULL, 'o' },
+						 { "filter", required_argument, NULL, 'f' },
+						 { "segment", required_argument, NULL, 's' },
+						 { "help", no_argument, NULL, 'h' },
+						 { 0 } };
 	struct open_options open = { .max_age_ns = OPEN_ANY_AGE };
 	struct top t = { .delay_ns = NSEC_PER_SEC };
 	enum top_sort sort = TOP_BY_CPU;

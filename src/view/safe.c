@@ -21,9 +21,9 @@ static uint32_t code_point(const char *s, size_t n)
 static bool harmless(uint32_t c)
 {
 	return c >= 0x20 && !(c >= 0x7f && c < 0xa0) && /* controls */
-	       !(c >= 0x200b && c <= 0x200f) &&		/* zero width, direction marks */
-	       !(c >= 0x2028 && c <= 0x202e) &&		/* line separators, overrides */
-	       !(c >= 0x2060 && c <= 0x206f) &&		/* isolates and other invisible ones */
+	       !(c >= 0x200b && c <= 0x200f) &&         /* zero width, direction marks */
+	       !(c >= 0x2028 && c <= 0x202e) &&         /* line separators, overrides */
+	       !(c >= 0x2060 && c <= 0x206f) &&         /* isolates and other invisible ones */
 	       c != 0x061c && c != 0xfeff;
 }
 

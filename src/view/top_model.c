@@ -41,7 +41,7 @@ struct top_model {
 	struct top_row *row;   /* room for as many as groups */
 	uint32_t *scratch;     /* the same: children being sorted, then the stack */
 	uint32_t *scratch_row; /* row of the parent, beside the stack */
-	bool *kept;	       /* by group: it or a descendant matches */
+	bool *kept;            /* by group: it or a descendant matches */
 	size_t nrows;
 
 	uint64_t selected_id;

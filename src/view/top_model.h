@@ -37,8 +37,8 @@ extern const char *const top_sort_names[TOP_NSORTS];
 /* One pass as the model takes it. Copied; nothing is kept of it. */
 struct top_pass {
 	const struct freshet_entry *entries; /* pre-order, as a snapshot has them */
-	size_t first;			     /* the subtree's root; its `size` says how many */
-	int column[TOP_NCOLUMNS];	     /* index into values (ns), or -1: not there */
+	size_t first;                        /* the subtree's root; its `size` says how many */
+	int column[TOP_NCOLUMNS];            /* index into values (ns), or -1: not there */
 	struct freshet_moment moment;
 	uint8_t identity[16]; /* of the producer */
 };
@@ -46,10 +46,10 @@ struct top_pass {
 struct top_group {
 	uint64_t id;
 	const char *name;
-	uint32_t parent;	      /* position; of the first: 0 */
-	uint32_t size;		      /* of its subtree, itself included */
-	uint32_t depth;		      /* 0 for the first */
-	uint32_t present;	      /* bit per top_column */
+	uint32_t parent;              /* position; of the first: 0 */
+	uint32_t size;                /* of its subtree, itself included */
+	uint32_t depth;               /* 0 for the first */
+	uint32_t present;             /* bit per top_column */
 	uint64_t value[TOP_NCOLUMNS]; /* ns */
 	double percent[TOP_NCOLUMNS]; /* of one CPU; NaN: no rate */
 	bool folded;
@@ -59,7 +59,7 @@ struct top_group {
 struct top_row {
 	uint32_t group;
 	uint32_t parent; /* row; of the first: 0. Flat: 0 */
-	bool last;	 /* among the rows of its siblings */
+	bool last;       /* among the rows of its siblings */
 };
 
 struct top_model;

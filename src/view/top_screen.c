@@ -24,7 +24,7 @@ enum { PLAIN, GREEN, RED, YELLOW, CYAN, TITLE };
 static struct {
 	SCREEN *term;
 	bool colour;
-	bool ascii;  /* the terminal is not UTF-8 */
+	bool ascii; /* the terminal is not UTF-8 */
 	bool help;
 	bool typing; /* the filter */
 	int page;    /* rows of the table */
@@ -140,7 +140,8 @@ static void draw_titles(const struct top_model *m, int y)
 
 		if (COLS < c->from)
 			continue;
-		snprintf(text, sizeof(text), "%*s%s%s", pad, "", c->title, c->sort == by ? arrow : "");
+		snprintf(text, sizeof(text), "%*s%s%s", pad, "", c->title,
+			 c->sort == by ? arrow : "");
 		x = put(y, x, COLS, attr | (c->sort == by ? A_BOLD : 0), text);
 	}
 	if (by == TOP_BY_NAME) /* names are ascending: the arrow says so */
@@ -155,8 +156,7 @@ static int draw_name(const struct top_model *m, size_t row, const struct top_sta
 		     int x, attr_t attr, bool plain)
 {
 	size_t n;
-	const struct top_group *g =
-		&top_model_groups(m, &n)[top_model_rows(m, &n)[row].group];
+	const struct top_group *g = &top_model_groups(m, &n)[top_model_rows(m, &n)[row].group];
 	unsigned levels = COLS - x > 20 ? (unsigned)(COLS - x - 16) / 2 : 2;
 	char path[FRESHET_PATH_MAX];
 	struct buf b = BUF_INIT;
@@ -188,8 +188,7 @@ static int draw_name(const struct top_model *m, size_t row, const struct top_sta
 static void draw_row(const struct top_model *m, size_t row, const struct top_status *status, int y)
 {
 	size_t n;
-	const struct top_group *g =
-		&top_model_groups(m, &n)[top_model_rows(m, &n)[row].group];
+	const struct top_group *g = &top_model_groups(m, &n)[top_model_rows(m, &n)[row].group];
 	bool selected = row == top_model_selected(m);
 	bool plain = selected || status->stale; /* no looks of its own */
 	attr_t attr = selected ? A_REVERSE : status->stale ? A_DIM : 0;
@@ -259,9 +258,8 @@ static void draw_meter(const struct top_model *m, const struct top_status *statu
 	x = put(y, 0, COLS, 0, " CPU ");
 	if (width >= 10) {
 		bars = isnan(percent) ? 0 : (int)lround(fmin(percent / full, 1) * width);
-		green = isnan(user) || percent <= 0 ?
-				bars :
-				(int)lround(fmin(user / percent, 1) * bars);
+		green = isnan(user) || percent <= 0 ? bars
+						    : (int)lround(fmin(user / percent, 1) * bars);
 		x = put(y, x, COLS, A_BOLD, "[");
 		for (int i = 0; i < width; i++)
 			x = put(y, x, COLS,
@@ -275,7 +273,7 @@ static void draw_meter(const struct top_model *m, const struct top_status *statu
 static void draw_foot(const struct top_model *m, int y)
 {
 	static const char *const keys[][2] = {
-		{ "q", "quit" },  { "/", "filter" }, { "space", "fold" }, { "t", NULL },
+		{ "q", "quit" }, { "/", "filter" },  { "space", "fold" }, { "t", NULL },
 		{ "s", "sort" }, { "r", "reverse" }, { "h", "help" },
 	};
 	struct buf b = BUF_INIT;
@@ -287,7 +285,8 @@ static void draw_foot(const struct top_model *m, int y)
 		x = put_buf(y, x, COLS, A_BOLD, &b);
 		if (screen.typing)
 			x = put(y, x, COLS, A_REVERSE, " ");
-		put(y, x, COLS, A_DIM, screen.typing ? "  enter: keep  esc: clear" : "  esc: clear");
+		put(y, x, COLS, A_DIM,
+		    screen.typing ? "  enter: keep  esc: clear" : "  esc: clear");
 		buf_free(&b);
 		return;
 	}
@@ -295,7 +294,9 @@ static void draw_foot(const struct top_model *m, int y)
 		x = put(y, x, COLS, A_BOLD | attribute(CYAN), keys[i][0]);
 		x = put(y, x, COLS, 0, " ");
 		x = put(y, x, COLS, 0,
-			keys[i][1] ? keys[i][1] : top_model_is_flat(m) ? "tree" : "flat");
+			keys[i][1]             ? keys[i][1]
+			: top_model_is_flat(m) ? "tree"
+					       : "flat");
 		x = put(y, x, COLS, 0, "   ");
 	}
 }
@@ -457,9 +458,8 @@ int top_screen_key(struct top_model *m, int timeout_ms)
 		/* a terminal that is gone answers at once, for ever */
 		struct pollfd p = { .fd = STDIN_FILENO, .events = POLLIN };
 
-		return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR | POLLNVAL) ?
-			       -ECANCELED :
-			       0;
+		return poll(&p, 1, 0) > 0 && p.revents & (POLLHUP | POLLERR | POLLNVAL) ? -ECANCELED
+											: 0;
 	}
 	if (key == KEY_RESIZE)
 		return 1;

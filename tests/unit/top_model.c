@@ -289,7 +289,7 @@ TEST(folds_hide_descendants_and_follow_the_group)
 	struct tree t;
 
 	top_model_select(m, 3); /* a1 */
-	top_model_fold(m);	/* a leaf: nothing */
+	top_model_fold(m);      /* a leaf: nothing */
 	EXPECT_SHOWN(m, "/ [b a [a1 a2] c [c1]]");
 	top_model_select(m, 2);
 	top_model_fold(m);
@@ -424,7 +424,8 @@ TEST(guides_draw_the_tree)
 		buf_clear(&b);
 		top_model_guides(m, i, 99, true, &b);
 		buf_char(&b, '\0');
-		EXPECT(!strcmp(b.data, wanted[i]), "row %zu: '%s', wanted '%s'", i, b.data, wanted[i]);
+		EXPECT(!strcmp(b.data, wanted[i]), "row %zu: '%s', wanted '%s'", i, b.data,
+		       wanted[i]);
 	}
 	buf_clear(&b);
 	top_model_guides(m, 3, 1, true, &b);
@@ -441,7 +442,7 @@ TEST(nonsensical_trees_do_no_harm)
 	REQUIRE(top_model_new(&m) == 0);
 	sample(&t, 1);
 	t.entry[2].parent = 77; /* not before it */
-	t.entry[3].id = 11;	/* twice the same */
+	t.entry[3].id = 11;     /* twice the same */
 	t.entry[4].size = 1000; /* beyond the end */
 	t.entry[5].depth = 0;
 	give(m, &t);
@@ -480,8 +481,8 @@ TEST(numbers_as_text)
 	static const struct {
 		double percent;
 		const char *text;
-	} percents[] = { { NAN, "-" },	       { 0, "0.0" },	   { 0.04, "0.0" },
-			 { 99.96, "100.0" },   { 9999.9, "9999.9" }, { 9999.96, "10000" },
+	} percents[] = { { NAN, "-" },        { 0, "0.0" },         { 0.04, "0.0" },
+			 { 99.96, "100.0" },  { 9999.9, "9999.9" }, { 9999.96, "10000" },
 			 { 819200, "819200" } };
 	static const struct {
 		uint64_t ns;
@@ -518,9 +519,14 @@ TEST(names_are_safe_on_a_terminal)
 		{ "\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80",
 		  "\\xe2\\x82\\xac\\xf0\\x9f\\x98\\x80" },
 		{ "\xff\xc3(", "\\xff\\xc3(", "\\xff\\xc3(" },
-		{ "\xc2\x9b" "31m", "\\xc2\\x9b31m", "\\xc2\\x9b31m" },		/* C1: CSI */
-		{ "\xe2\x80\xae" "x", "\\xe2\\x80\\xaex", "\\xe2\\x80\\xaex" }, /* override */
-		{ "\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80", "\\xc0\\xaf\\xed\\xa0\\x80" },
+		{ "\xc2\x9b"
+		  "31m",
+		  "\\xc2\\x9b31m", "\\xc2\\x9b31m" }, /* C1: CSI */
+		{ "\xe2\x80\xae"
+		  "x",
+		  "\\xe2\\x80\\xaex", "\\xe2\\x80\\xaex" }, /* override */
+		{ "\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80",
+		  "\\xc0\\xaf\\xed\\xa0\\x80" },
 		{ "\xf0\x9f\x98", "\\xf0\\x9f\\x98", "\\xf0\\x9f\\x98" },
 	};
 
