@@ -21,13 +21,13 @@ __u64 cpu_offset[PASS_MAX_CPUS]; /* of the possible CPUs, packed */
 __u32 cpu_id[PASS_MAX_CPUS];     /* their numbers, for pass_setup */
 
 /* User space sets max_entries before loading. */
-#define MAPPED_ARRAY(name_, type_)                \
-	struct {                                  \
-		__uint(type, BPF_MAP_TYPE_ARRAY); \
+#define MAPPED_ARRAY(name_, type_)                 \
+	struct {                                   \
+		__uint(type, BPF_MAP_TYPE_ARRAY);  \
 		__uint(map_flags, BPF_F_MMAPABLE); \
-		__uint(max_entries, 1);           \
-		__type(key, u32);                 \
-		__type(value, type_);             \
+		__uint(max_entries, 1);            \
+		__type(key, u32);                  \
+		__type(value, type_);              \
 	} name_ SEC(".maps")
 
 MAPPED_ARRAY(records, struct pass_record);
@@ -120,8 +120,8 @@ static __always_inline void add_at(struct pass_counters *to, u64 at, bool direct
 	u32 size = bpf_core_type_size(struct cgroup_base_stat);
 
 	if (direct) {
-		add(to, bpf_rdonly_cast((void *)at,
-					bpf_core_type_id_kernel(struct cgroup_base_stat)));
+		add(to,
+		    bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct cgroup_base_stat)));
 		return;
 	}
 	bpf_probe_read_kernel(copy, size < BASE_STAT_ROOM ? size : BASE_STAT_ROOM, (void *)at);
@@ -129,10 +129,11 @@ static __always_inline void add_at(struct pass_counters *to, u64 at, bool direct
 }
 
 /* Offset of a field of the per-CPU structure, whichever this kernel has. */
-#define PERCPU_OFFSET(field)                                               \
-	(bpf_core_type_exists(struct cgroup_rstat_base_cpu) ? /* 6.16 */   \
-		 bpf_core_field_offset(struct cgroup_rstat_base_cpu, field) : \
-		 bpf_core_field_offset(struct cgroup_rstat_cpu, field))
+#define PERCPU_OFFSET(field)                                                \
+	(bpf_core_type_exists(struct cgroup_rstat_base_cpu)                 \
+		 ? /* 6.16 */                                               \
+		 bpf_core_field_offset(struct cgroup_rstat_base_cpu, field) \
+		 : bpf_core_field_offset(struct cgroup_rstat_cpu, field))
 
 struct sum {
 	u64 percpu; /* the cgroup's per-CPU pointer */
@@ -233,8 +234,9 @@ static __always_inline bool read_throttle(struct cgroup *cgrp, u32 at, bool dire
 		return false;
 	css = *(struct cgroup_subsys_state **)((void *)cgrp +
 					       bpf_core_field_offset(struct cgroup, subsys) +
-					       sizeof(css) * bpf_core_enum_value(enum cgroup_subsys_id,
-										 cpu_cgrp_id));
+					       sizeof(css) *
+						       bpf_core_enum_value(enum cgroup_subsys_id,
+									   cpu_cgrp_id));
 	if (!css)
 		return false;
 	to = bpf_map_lookup_elem(&throttle, &at);

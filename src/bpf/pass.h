@@ -6,9 +6,9 @@
 #ifndef FRESHET_BPF_PASS_H
 #define FRESHET_BPF_PASS_H
 
-#define PASS_MAX_CPUS 8192u /* CONFIG_NR_CPUS of the largest distribution kernels */
-#define PASS_NAME_MAX 256u  /* NAME_MAX and the final NUL */
-#define PASS_MAX_NAMES 512u /* names fetched in one pass; more come with the next */
+#define PASS_MAX_CPUS  8192u /* CONFIG_NR_CPUS of the largest distribution kernels */
+#define PASS_NAME_MAX  256u  /* NAME_MAX and the final NUL */
+#define PASS_MAX_NAMES 512u  /* names fetched in one pass; more come with the next */
 
 /* The numbers of cgroup_base_stat, in ns. force_idle and nice_ stay 0 where the kernel has none. */
 struct pass_counters {
@@ -25,10 +25,11 @@ struct pass_counters {
 
 /* One cgroup, own counters (no descendants), in pre-order. One cache line. */
 struct pass_record {
-	unsigned long long serial; /* css.serial_nr: unique while the host is up, rises with creation */
-	unsigned int level;        /* below the root of the hierarchy */
-	unsigned int flags;        /* PASS_* */
-	struct pass_counters own;  /* sum over CPUs of bstat */
+	unsigned long long
+		serial;     /* css.serial_nr: unique while the host is up, rises with creation */
+	unsigned int level; /* below the root of the hierarchy */
+	unsigned int flags; /* PASS_* */
+	struct pass_counters own; /* sum over CPUs of bstat */
 	unsigned long long pad;
 };
 

@@ -30,7 +30,7 @@ struct bpf_source {
 	struct source base;
 	struct bpf_run *run;
 	struct host_tree *tree;
-	int root_stat; /* cpu.stat of the real root, or -1 */
+	int root_stat;         /* cpu.stat of the real root, or -1 */
 	uint64_t ledger_until; /* both CLOCK_MONOTONIC, ns */
 	uint64_t last_run;
 	uint64_t root_value[HOST_NSTATS];

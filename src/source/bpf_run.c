@@ -51,7 +51,8 @@ struct bpf_run {
  * opens sources at a time. */
 static char first_warning[200];
 
-static int keep_first_warning(enum libbpf_print_level level, const char *fmt, va_list ap)
+__attribute__((format(printf, 2, 0))) static int keep_first_warning(enum libbpf_print_level level,
+								    const char *fmt, va_list ap)
 {
 	if (level != LIBBPF_WARN || first_warning[0])
 		return 0;
@@ -111,8 +112,8 @@ static int link_iter(struct bpf_run *b)
 
 	info.cgroup.cgroup_fd = (__u32)b->root_fd;
 	info.cgroup.order = BPF_CGROUP_ITER_DESCENDANTS_PRE;
-	b->iter_link = bpf_link_create(bpf_program__fd(b->skel->progs.pass_iter), 0,
-				       BPF_TRACE_ITER, &opts);
+	b->iter_link = bpf_link_create(bpf_program__fd(b->skel->progs.pass_iter), 0, BPF_TRACE_ITER,
+				       &opts);
 	return b->iter_link < 0 ? -errno : 0;
 }
 
@@ -240,7 +241,8 @@ static int open_best(struct bpf_run *b, char *why, size_t why_size)
 			 "BPF is not allowed here: run as root, or with CAP_BPF, CAP_PERFMON and "
 			 "(for libbpf, which asks for modules' BTF) CAP_SYS_ADMIN");
 	else if (!css && !iter)
-		snprintf(why, why_size, "this kernel's BPF cannot walk cgroups (that came with 6.1)");
+		snprintf(why, why_size,
+			 "this kernel's BPF cannot walk cgroups (that came with 6.1)");
 	else if (err)
 		snprintf(why, why_size, "the BPF programs do not load (%s)%s%s", strerror(-err),
 			 first_warning[0] ? ": " : "", first_warning);

@@ -13,8 +13,8 @@
 enum collector_source { COLLECT_AUTO, COLLECT_BPF, COLLECT_FILES };
 
 struct collector_options {
-	size_t size;          /* of this structure */
-	const char *root;     /* as mount_resolve() takes it; NULL: the whole hierarchy */
+	size_t size;      /* of this structure */
+	const char *root; /* as mount_resolve() takes it; NULL: the whole hierarchy */
 	enum collector_source source;
 	const char *segment;  /* path of the segment; NULL: anonymous */
 	const char *socket;   /* file name of the refresh socket beside it, or NULL */
@@ -46,11 +46,11 @@ const char *collector_root(const struct collector *c);        /* absolute direct
 
 struct collector_stats {
 	uint64_t passes;
-	uint64_t failed;       /* passes that gave an error */
-	uint64_t gone;         /* groups that vanished while a pass looked at them, since the start */
-	uint64_t last_ns;      /* duration of the last pass, publication included */
-	uint32_t groups;       /* in the last pass */
-	uint32_t left_out;     /* groups of the last pass that found no room */
+	uint64_t failed;   /* passes that gave an error */
+	uint64_t gone;     /* groups that vanished while a pass looked at them, since the start */
+	uint64_t last_ns;  /* duration of the last pass, publication included */
+	uint32_t groups;   /* in the last pass */
+	uint32_t left_out; /* groups of the last pass that found no room */
 };
 void collector_stats(const struct collector *c, struct collector_stats *ret);
 

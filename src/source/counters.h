@@ -22,8 +22,8 @@ static inline bool counters_sub(struct pass_counters *to, const struct pass_coun
 {
 	bool good = true;
 
-#define X(f)                                           \
-	to->f -= from->f;                              \
+#define X(f)              \
+	to->f -= from->f; \
 	good &= (long long)to->f >= 0;
 	COUNTERS_EACH(X)
 #undef X
@@ -34,10 +34,10 @@ static inline bool counters_sub(struct pass_counters *to, const struct pass_coun
 static inline void counters_growth(struct pass_counters *grown, struct pass_counters *before,
 				   const struct pass_counters *now)
 {
-#define X(f)                                           \
-	if (now->f > before->f) {                      \
-		grown->f += now->f - before->f;        \
-		before->f = now->f;                    \
+#define X(f)                                    \
+	if (now->f > before->f) {               \
+		grown->f += now->f - before->f; \
+		before->f = now->f;             \
 	}
 	COUNTERS_EACH(X)
 #undef X

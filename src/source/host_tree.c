@@ -20,9 +20,9 @@ struct node {
 	struct source_group group; /* name: owned; NULL while unknown */
 	struct node *next;         /* of the same hash bucket */
 	uint64_t serial;
-	uint64_t seen;             /* number of the rebuild that found it in the records */
-	bool listed;               /* in the lists; false only inside a rebuild */
-	struct pass_counters own;  /* while the lists are rebuilt; else in last[] */
+	uint64_t seen;            /* number of the rebuild that found it in the records */
+	bool listed;              /* in the lists; false only inside a rebuild */
+	struct pass_counters own; /* while the lists are rebuilt; else in last[] */
 	struct pass_counters total;
 	struct ledger ledger;
 	struct cputime said;
@@ -32,15 +32,15 @@ struct node {
 struct lists {
 	struct node **node;
 	uint32_t *parent;
-	struct pass_record *last;         /* what the last run wrote */
-	struct pass_throttle *throttle;   /* the same */
-	struct pass_counters *up;         /* growth handed up by children, not yet taken */
-	struct pass_counters *kids;       /* with a ledger: sum of the children's totals */
-	struct pass_counters *handed;     /* with a ledger: sum of the children's L */
-	uint8_t *grown;                   /* up[] is not zero */
-	uint8_t *dirty;                   /* numbers are to be computed by finish */
-	struct source_group **shown;      /* shorter: living, named ones only */
-	uint32_t *shown_at;               /* position in shown[], or UINT32_MAX */
+	struct pass_record *last;       /* what the last run wrote */
+	struct pass_throttle *throttle; /* the same */
+	struct pass_counters *up;       /* growth handed up by children, not yet taken */
+	struct pass_counters *kids;     /* with a ledger: sum of the children's totals */
+	struct pass_counters *handed;   /* with a ledger: sum of the children's L */
+	uint8_t *grown;                 /* up[] is not zero */
+	uint8_t *dirty;                 /* numbers are to be computed by finish */
+	struct source_group **shown;    /* shorter: living, named ones only */
+	uint32_t *shown_at;             /* position in shown[], or UINT32_MAX */
 };
 
 struct host_tree {
@@ -55,7 +55,7 @@ struct host_tree {
 	uint64_t known;
 	uint32_t unnamed_from;
 	uint64_t root_id;
-	char *root_name; /* "", until the root's node owns it */
+	char *root_name;  /* "", until the root's node owns it */
 	uint64_t present; /* bits of the columns that every cgroup has */
 	bool has_subtree;
 	bool top;
@@ -425,8 +425,7 @@ static bool climb(struct host_tree *t, const struct host_reading *r)
 			l->throttle[i] = r->throttle[i];
 			l->dirty[i] = 1;
 		}
-		if (!l->grown[i] && !r->ledger &&
-		    words_equal(now, &l->last[i], sizeof(*now) / 8))
+		if (!l->grown[i] && !r->ledger && words_equal(now, &l->last[i], sizeof(*now) / 8))
 			continue;
 		if (now->flags != l->last[i].flags)
 			l->dirty[i] = 1;

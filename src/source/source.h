@@ -15,24 +15,24 @@
 #include "source/host_stats.h"
 
 struct source_group {
-	uint64_t id;           /* inode number of the cgroup's directory */
-	uint32_t parent;       /* position; of the root: 0 */
-	const char *name;      /* last part of the path, "" for the root; the source's */
-	uint32_t slot;         /* the collector's: UINT32_MAX in a group new to the tree */
-	uint64_t changed;      /* number of the pass that last changed value[] or present */
-	uint64_t present;      /* bit per column */
+	uint64_t id;                 /* inode number of the cgroup's directory */
+	uint32_t parent;             /* position; of the root: 0 */
+	const char *name;            /* last part of the path, "" for the root; the source's */
+	uint32_t slot;               /* the collector's: UINT32_MAX in a group new to the tree */
+	uint64_t changed;            /* number of the pass that last changed value[] or present */
+	uint64_t present;            /* bit per column */
 	uint64_t value[HOST_NSTATS]; /* in the units of host_stats: times in ns; absent: 0 */
 };
 
 /* The tree after a pass; the source's, valid until the next pass. */
 struct source_tree {
-	uint64_t pass;               /* rises by one with each successful pass, from 1 */
-	uint64_t shape;              /* changes whenever the array below is another list of groups */
+	uint64_t pass;  /* rises by one with each successful pass, from 1 */
+	uint64_t shape; /* changes whenever the array below is another list of groups */
 	struct source_group **group; /* in pre-order; [0] is the root */
 	uint32_t count;
-	uint32_t gone;               /* groups that vanished while this pass looked at them */
-	uint32_t left_out;           /* groups that found no room */
-	uint64_t begin_ns;           /* CLOCK_MONOTONIC before the first number was read */
+	uint32_t gone;     /* groups that vanished while this pass looked at them */
+	uint32_t left_out; /* groups that found no room */
+	uint64_t begin_ns; /* CLOCK_MONOTONIC before the first number was read */
 };
 
 struct source;
@@ -50,8 +50,8 @@ struct source {
 };
 
 struct source_options {
-	const char *root;     /* absolute directory of the cgroup the tree starts at */
-	int is_top;           /* root is the hierarchy's real root, whose numbers are the machine's */
+	const char *root; /* absolute directory of the cgroup the tree starts at */
+	int is_top;       /* root is the hierarchy's real root, whose numbers are the machine's */
 	uint32_t max_groups;
 };
 

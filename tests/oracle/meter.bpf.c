@@ -6,7 +6,7 @@
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
 
-int target;              /* tgid */
+int target;                 /* tgid */
 unsigned long long locked;  /* tp_btf/cgroup_rstat_locked */
 unsigned long long flushed; /* fentry of the flush */
 

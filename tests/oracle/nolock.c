@@ -67,9 +67,9 @@ static const char *meter_start(void)
 	if (!btf)
 		return "no BTF";
 	tracepoint = btf__find_by_name_kind(btf, "btf_trace_cgroup_rstat_locked", BTF_KIND_TYPEDEF);
-	flush = btf__find_by_name_kind(btf, "css_rstat_flush", BTF_KIND_FUNC) > 0 ?
-			"css_rstat_flush" :
-			"cgroup_rstat_flush";
+	flush = btf__find_by_name_kind(btf, "css_rstat_flush", BTF_KIND_FUNC) > 0
+			? "css_rstat_flush"
+			: "cgroup_rstat_flush";
 	btf__free(btf);
 	if (tracepoint <= 0)
 		return "the kernel has no tracepoint cgroup_rstat_locked (6.10)";

@@ -81,8 +81,8 @@ TEST(bracketed_while_burning)
 			       (unsigned long long)after[i].usage);
 			EXPECT(g->value[HOST_USER] + g->value[HOST_SYSTEM] <=
 			       g->value[HOST_USAGE] + 2000);
-			EXPECT(distance(v[1] + v[2], v[0]) <= 2, "%s: %llu + %llu, not %llu", all[i],
-			       (unsigned long long)v[1], (unsigned long long)v[2],
+			EXPECT(distance(v[1] + v[2], v[0]) <= 2, "%s: %llu + %llu, not %llu",
+			       all[i], (unsigned long long)v[1], (unsigned long long)v[2],
 			       (unsigned long long)v[0]);
 			EXPECT(distance(v[1], after[i].user) <= split_tolerance(after[i].usage),
 			       "%s: user %llu, kernel %llu", all[i], (unsigned long long)v[1],
@@ -115,10 +115,11 @@ TEST(bracketed_while_burning)
 	}
 	if (!pass_by_files()) {
 		EXPECT_EQ(pass_ns(cg_id("b/a"), HOST_USAGE),
-			  pass_ns(cg_id("b/a/1"), HOST_USAGE) + pass_ns(cg_id("b/a/2"), HOST_USAGE));
-		EXPECT_EQ(pass_ns(cg_id("b"), HOST_USAGE), pass_ns(cg_id("b/a"), HOST_USAGE) +
-								    pass_ns(cg_id("b/b"), HOST_USAGE) +
-								    pass_ns(cg_id("b/c"), HOST_USAGE));
+			  pass_ns(cg_id("b/a/1"), HOST_USAGE) +
+				  pass_ns(cg_id("b/a/2"), HOST_USAGE));
+		EXPECT_EQ(pass_ns(cg_id("b"), HOST_USAGE),
+			  pass_ns(cg_id("b/a"), HOST_USAGE) + pass_ns(cg_id("b/b"), HOST_USAGE) +
+				  pass_ns(cg_id("b/c"), HOST_USAGE));
 	}
 	tree_remove();
 }
@@ -139,8 +140,10 @@ TEST(machine_root_bracketed)
 		EXPECT_EQ(pass(), 0);
 		EXPECT_EQ(cg_read_file(path, &after), 0);
 		g = pass_tree.group[0];
-		EXPECT(before.usage <= g->value[HOST_USAGE] / 1000 && g->value[HOST_USAGE] / 1000 <= after.usage);
-		EXPECT(before.user <= g->value[HOST_USER] / 1000 && g->value[HOST_USER] / 1000 <= after.user);
+		EXPECT(before.usage <= g->value[HOST_USAGE] / 1000 &&
+		       g->value[HOST_USAGE] / 1000 <= after.usage);
+		EXPECT(before.user <= g->value[HOST_USER] / 1000 &&
+		       g->value[HOST_USER] / 1000 <= after.user);
 	}
 }
 
@@ -194,6 +197,40 @@ TEST(removed_child_stays_in_its_ancestors)
 	EXPECT_EQ(cg_remove_wait("r"), 0);
 }
 
+/* Nobody saw it: it came, burned and went between two passes, long after anything else did. */
+TEST(a_cgroup_that_no_pass_met)
+{
+	struct timespec window = { 2, 200000000 };
+	const char *cannot = pass_start(NULL);
+	char root[CG_PATH];
+	struct cg_stat k;
+
+	if (cannot)
+		SKIP(cannot);
+	EXPECT_EQ(cg_make("unmet"), 0);
+	EXPECT_EQ(cg_make("unmet/p"), 0);
+	cg_full("unmet", root);
+	pass_end();
+	REQUIRE(!pass_start(root));
+	EXPECT_EQ(pass(), 0);
+	nanosleep(&window, NULL);
+	EXPECT_EQ(pass(), 0);
+	EXPECT_EQ(pass(), 0);
+	EXPECT_EQ(cg_make("unmet/p/child"), 0);
+	waitpid(cg_burn_for("unmet/p/child", 20000), NULL, 0);
+	EXPECT_EQ(cg_remove_wait("unmet/p/child"), 0);
+	cg_rest("unmet");
+	EXPECT_EQ(pass(), 0);
+	EXPECT_EQ(pass_tree.count, 2);
+	EXPECT_EQ(cg_read("unmet/p", &k), 0);
+	EXPECT(k.usage >= 10000);
+	EXPECT_EQ(pass_usec(cg_id("unmet/p"), HOST_USAGE), k.usage);
+	EXPECT_EQ(pass_usec(cg_id("unmet"), HOST_USAGE), k.usage);
+	pass_end();
+	EXPECT_EQ(cg_remove_wait("unmet/p"), 0);
+	EXPECT_EQ(cg_remove_wait("unmet"), 0);
+}
+
 TEST(same_name_again_is_another_cgroup)
 {
 	const char *cannot = pass_start(NULL);
@@ -222,8 +259,10 @@ TEST(same_name_again_is_another_cgroup)
 
 TEST(odd_names_and_depth)
 {
-	static const char *const odd[] = { "a\"b\\c d", "tab\there", "\xc3\xbc\xe2\x82\xac",
-					   "\xff\xfe", "{}$`;&|<>*?", "..x", "-n", " " };
+	static const char *const odd[] = {
+		"a\"b\\c d", "tab\there", "\xc3\xbc\xe2\x82\xac", "\xff\xfe", "{}$`;&|<>*?", "..x",
+		"-n",        " "
+	};
 	char longest[256], deep[3 * 50 + 8] = "d";
 	const char *cannot = pass_start(NULL);
 
@@ -253,7 +292,8 @@ TEST(odd_names_and_depth)
 		struct cg_stat k;
 
 		EXPECT_EQ(cg_read(deep, &k), 0);
-		EXPECT(g && g->value[HOST_USAGE] / 1000 == k.usage && k.usage >= 10000, "at depth %d", i);
+		EXPECT(g && g->value[HOST_USAGE] / 1000 == k.usage && k.usage >= 10000,
+		       "at depth %d", i);
 		EXPECT_EQ(cg_remove_wait(deep), 0);
 		if (i > 1)
 			*strrchr(deep, '/') = 0;

@@ -37,8 +37,8 @@ const char *pass_start(const char *root)
 		o.root = m.path;
 		o.is_top = m.is_top;
 	}
-	err = pass_by_files() ? source_files_open(&o, &source, why, sizeof(why)) :
-				source_bpf_open(&o, &source, why, sizeof(why));
+	err = pass_by_files() ? source_files_open(&o, &source, why, sizeof(why))
+			      : source_bpf_open(&o, &source, why, sizeof(why));
 	return err ? why : NULL;
 }
 

@@ -42,8 +42,8 @@ struct model {
 
 static struct model m[NODES];
 static uint64_t serial;
-static unsigned rate;   /* kernel steps between two loads of the walk: 1 in so many */
-static bool stalled;    /* the kernel stands still, maybe inside a flush, until bpf_run_wait() */
+static unsigned rate; /* kernel steps between two loads of the walk: 1 in so many */
+static bool stalled;  /* the kernel stands still, maybe inside a flush, until bpf_run_wait() */
 static bool at_rest;
 
 /* A flush under way: nodes children first, for one CPU after the other. */
@@ -311,8 +311,7 @@ static void read_model(struct bpf_run *b, int i, uint32_t at, bool ledger)
 
 /* Pre-order as css_next_descendant_pre() goes: by serial, so that a position that was released in
  * between is found again. */
-int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t from,
-	    struct host_reading *ret)
+int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t from, struct host_reading *ret)
 {
 	int parent[NODES];
 	uint64_t at_serial[NODES];
@@ -411,13 +410,13 @@ static void run_seed(uint64_t seed, int passes)
 			EXPECT(m[i].seen <= m[i].charged.exec, "seed %llu pass %d: %d has too much",
 			       (unsigned long long)seed, p, i);
 			EXPECT(sn[i] != m[i].serial || m[i].seen >= before[i] || rate < 8,
-			       "seed %llu pass %d: %d lacks %llu of %llu", (unsigned long long)seed, p,
-			       i, (unsigned long long)(before[i] - m[i].seen),
+			       "seed %llu pass %d: %d lacks %llu of %llu", (unsigned long long)seed,
+			       p, i, (unsigned long long)(before[i] - m[i].seen),
 			       (unsigned long long)before[i]);
 			if (at_rest)
 				EXPECT(m[i].seen == m[i].charged.exec,
-				       "seed %llu: %d has %llu, not %llu", (unsigned long long)seed, i,
-				       (unsigned long long)m[i].seen, m[i].charged.exec);
+				       "seed %llu: %d has %llu, not %llu", (unsigned long long)seed,
+				       i, (unsigned long long)m[i].seen, m[i].charged.exec);
 		}
 	}
 	s->ops->free(s);
