@@ -15,7 +15,8 @@
 
 #include "source/mount.h"
 
-#define FOLDER "freshet-bench-"
+#define NAME      "freshet-bench-" /* and the process's number */
+#define TEMPORARY "/dev/shm"
 
 static struct cgroup_mount mount_point;
 static char folder[4200];
@@ -58,20 +59,43 @@ static void kill_and_remove(const char *dir)
 	remove_cgroups(dir);
 }
 
-/* What a bench left that was killed with SIGKILL. */
-static void remove_stale(void)
+/* Takes a directory of ours away with its files. Not through a link, and not another user's: anybody
+ * may make names in /dev/shm. */
+static void remove_temporary(const char *dir)
 {
-	DIR *d = opendir(mount_point.path);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	struct dirent *e;
+	struct stat st;
+	DIR *d;
+
+	if (fd < 0)
+		return;
+	d = fstat(fd, &st) == 0 && st.st_uid == geteuid() ? fdopendir(fd) : NULL;
+	if (!d) {
+		close(fd);
+		return;
+	}
+	while ((e = readdir(d)))
+		if (e->d_type != DT_DIR)
+			unlinkat(fd, e->d_name, 0);
+	closedir(d);
+	rmdir(dir);
+}
+
+/* What benches left in parent that were killed with SIGKILL. */
+static void remove_stale(const char *parent, void (*remove)(const char *dir))
+{
+	DIR *d = opendir(parent);
 	struct dirent *e;
 
 	while (d && (e = readdir(d))) {
 		char path[4400];
 		int pid;
 
-		if (sscanf(e->d_name, FOLDER "%d", &pid) != 1 || kill(pid, 0) == 0 || errno != ESRCH)
+		if (sscanf(e->d_name, NAME "%d", &pid) != 1 || kill(pid, 0) == 0 || errno != ESRCH)
 			continue;
-		snprintf(path, sizeof(path), "%s/%s", mount_point.path, e->d_name);
-		kill_and_remove(path);
+		snprintf(path, sizeof(path), "%s/%s", parent, e->d_name);
+		remove(path);
 	}
 	if (d)
 		closedir(d);
@@ -85,14 +109,15 @@ int cgroups_begin(void)
 		fprintf(stderr, "freshet-bench: no cgroup2 is mounted here (%s)\n", strerror(-err));
 		return -1;
 	}
-	remove_stale();
-	snprintf(temporary, sizeof(temporary), "/dev/shm/freshet-bench-XXXXXX");
-	if (!mkdtemp(temporary)) {
+	remove_stale(mount_point.path, kill_and_remove);
+	remove_stale(TEMPORARY, remove_temporary);
+	snprintf(temporary, sizeof(temporary), TEMPORARY "/" NAME "%d", (int)getpid());
+	if (mkdir(temporary, 0700) < 0) {
 		fprintf(stderr, "freshet-bench: %s: %s\n", temporary, strerror(errno));
 		temporary[0] = 0;
 		return -1;
 	}
-	snprintf(folder, sizeof(folder), "%s/" FOLDER "%d", mount_point.path, (int)getpid());
+	snprintf(folder, sizeof(folder), "%s/" NAME "%d", mount_point.path, (int)getpid());
 	if (mkdir(folder, 0755) < 0) {
 		fprintf(stderr, "freshet-bench: cannot make cgroups: %s: %s%s\n", folder,
 			strerror(errno), geteuid() ? " (run it as root)" : "");
@@ -102,25 +127,12 @@ int cgroups_begin(void)
 	return 0;
 }
 
-static void remove_temporary(void)
-{
-	DIR *d = opendir(temporary);
-	struct dirent *e;
-
-	while (d && (e = readdir(d)))
-		if (e->d_type != DT_DIR)
-			unlinkat(dirfd(d), e->d_name, 0);
-	if (d)
-		closedir(d);
-	rmdir(temporary);
-}
-
 void cgroups_end(void)
 {
 	if (folder[0])
 		kill_and_remove(folder);
 	if (temporary[0])
-		remove_temporary();
+		remove_temporary(temporary);
 	folder[0] = temporary[0] = 0;
 }
 

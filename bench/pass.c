@@ -357,7 +357,7 @@ static int bench_size(uint32_t count, bool quick)
 	procs_pin(0, procs_first_cpu());
 	if (field_make(&f, count) != 0)
 		return 1;
-	failed = measure_methods(&f, quick ? 30 : 200);
+	failed = measure_methods(&f, quick ? 20 : 200);
 	active = failed ? -1 : check_values(&f);
 	failed = active < 0 || measure_churn(&f, quick ? 20 : 100) ||
 		 measure_segment(&f, quick ? 200 : 500) ||

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""freshet-bench: what it prints as JSON, how long it takes, and that it leaves nothing behind.
+
+Whether bars are met is not tested: this machine may be busy. The program is $FRESHET_BENCH, else
+build/freshet-bench of this tree.
+"""
+import glob
+import json
+import os
+import signal
+import subprocess
+import time
+
+from freshet import TREE, cgroup2_mount, wait_until
+from tap import equal, expect, note, run, skip, test
+
+BENCH = os.environ.get("FRESHET_BENCH") or os.path.join(TREE, "build", "freshet-bench")
+QUICK_SECONDS = 45
+
+
+def left_behind(pid):
+    """Cgroups and temporary files of the bench that had this pid."""
+    return (glob.glob(f"{cgroup2_mount()}/freshet-bench-{pid}") +
+            glob.glob(f"/dev/shm/freshet-bench-{pid}"))
+
+
+def start(*arguments):
+    if os.geteuid() or not cgroup2_mount():
+        skip("needs root and cgroup2")
+    return subprocess.Popen([BENCH, *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def quick(name):
+    """The JSON of a quick run."""
+    began = time.monotonic()
+    process = start(name, "--quick", "--json")
+    out, err = process.communicate(timeout=180)
+    seconds = time.monotonic() - began
+    equal(process.returncode, 0, err)
+    note(f"{name}: {seconds:.0f} s, load {os.getloadavg()[0]:.1f}")
+    expect(seconds < QUICK_SECONDS, f"{seconds:.0f} s")
+    equal(left_behind(process.pid), [])
+    result = json.loads(out)
+    equal(result["bench"], name)
+    expect(result["machine"]["possible_cpus"] >= result["machine"]["cpus"] >= 1)
+    expect(result["machine"]["kernel"].startswith(os.uname().release))
+    for bar in result["bars"]:
+        limit, value = bar.get("below"), bar["value"]
+        equal(bar["met"], value < limit if limit is not None else value >= bar["at_least"], bar)
+        note(f"{'met' if bar['met'] else 'NOT met'}: {bar['bar']} {value}")
+    return result
+
+
+@test
+def usage():
+    for arguments, code in ((["--help"], 0), (["--version"], 0), ([], 2), (["nothing"], 2),
+                            (["pass", "scrape"], 2), (["pass", "--no-such"], 2)):
+        done = subprocess.run([BENCH, *arguments], capture_output=True, text=True, timeout=10)
+        equal(done.returncode, code, arguments)
+        expect(done.stdout if code == 0 else done.stderr, arguments)
+        expect(not (done.stderr if code == 0 else done.stdout), arguments)
+
+
+@test
+def quick_pass():
+    rows = {(r["method"], r["cgroups"]): r for r in quick("pass")["rows"]}
+    for method in "open", "pread", "bpf", "bpf-walk", "segment":
+        for count in 300, 3000:
+            row = rows[method, count]
+            expect(row["ns_per_cgroup"] > 0 and row["runs"] >= 10, row)
+    for count in 300, 3000:
+        walk, bpf = rows["bpf-walk", count], rows["bpf", count]
+        expect(rows["open", count]["ns_per_cgroup"] > walk["ns_per_cgroup"], (walk, bpf))
+    serve = rows["serve-10hz", 10000]
+    expect(0 < serve["cpu_pct"] < 100, serve)
+
+
+@test
+def quick_scrape():
+    (row,) = quick("scrape")["rows"]
+    equal(sorted(row), sorted(["cgroups", "first_ms", "repeat_ms", "gzip_first_ms", "bytes", "rss_kb",
+                               "cpu_pct_at_1hz", "cpu_pct_at_10hz"]))
+    equal(row["cgroups"], 3000)
+    expect(all(value > 0 for value in row.values()), row)
+    expect(row["bytes"] > 3000 * 3 * 40, "three lines for each cgroup")
+
+
+def interrupted(by, when):
+    """Ends a bench by a signal once when() is true."""
+    process = start("pass", "--quick")
+    wait_until(lambda: when(process.pid) or process.poll() is not None, "the bench has begun", 60)
+    expect(process.poll() is None, process.stderr)
+    process.send_signal(by)
+    process.communicate(timeout=30)
+    equal(process.returncode, -by)
+    equal(left_behind(process.pid), [])
+
+
+@test
+def interrupted_while_it_makes_cgroups():
+    interrupted(signal.SIGINT, lambda pid: glob.glob(f"{cgroup2_mount()}/freshet-bench-{pid}/*"))
+
+
+@test
+def terminated_while_it_measures():
+    interrupted(signal.SIGTERM, lambda pid: os.path.exists(f"/dev/shm/freshet-bench-{pid}/pass"))
+
+
+@test
+def killed_and_cleaned_by_the_next():
+    process = start("pass", "--quick")
+    folder = f"{cgroup2_mount()}/freshet-bench-{process.pid}"
+    wait_until(lambda: glob.glob(folder + "/*"), "the bench has begun", 60)
+    process.kill()
+    process.communicate(timeout=30)
+    expect(os.path.isdir(folder), "nobody was there to remove it")
+    interrupted(signal.SIGINT, lambda pid: glob.glob(f"{cgroup2_mount()}/freshet-bench-{pid}/*"))
+    equal(left_behind(process.pid), [])
+
+
+run()
