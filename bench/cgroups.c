@@ -159,7 +159,8 @@ int cgroups_make(struct cgroups *ret, uint32_t count)
 		char name[64], *path;
 
 		child_name(i, name, sizeof(name));
-		if (asprintf(&path, "%s/%s", i ? c.path[(i - 1) / CGROUPS_FANOUT] : folder, name) < 0)
+		if (asprintf(&path, "%s/%s", i ? c.path[(i - 1) / CGROUPS_FANOUT] : folder, name) <
+		    0)
 			goto no_memory;
 		c.path[i] = path;
 		if (mkdir(path, 0755) < 0) {

@@ -243,7 +243,7 @@ static int check_values(struct field *f)
 	for (uint32_t i = 0; i < f->count && !err; i++) {
 		const char *path = f->groups.path[i] + skip;
 		struct freshet_group g;
-		uint64_t usage, present;
+		uint64_t usage = 0, present;
 
 		err = freshet_find(view, *path ? path : "/", &g);
 		if (!err)
@@ -281,8 +281,9 @@ static int measure_methods(struct field *f, int rounds)
 		   "%u cgroups: bpf cheaper than open, by", f->count);
 	report_bar(BAR_AT_LEAST, warm[PREAD] / warm[BPF], 10, "x",
 		   "%u cgroups: bpf cheaper than pread, by", f->count);
-	report_note("%u cgroups, cold caches (cold_ns): bpf %.1fx cheaper than open, %.1fx than pread.",
-		    f->count, cold[OPEN] / cold[BPF], cold[PREAD] / cold[BPF]);
+	report_note(
+		"%u cgroups, cold caches (cold_ns): bpf %.1fx cheaper than open, %.1fx than pread.",
+		f->count, cold[OPEN] / cold[BPF], cold[PREAD] / cold[BPF]);
 	return 0;
 }
 
@@ -365,10 +366,11 @@ static int bench_size(uint32_t count, bool quick)
 	field_free(&f);
 	procs_unpin();
 	if (!failed)
-		report_note("%u cgroups: %d have used CPU time (%u in bpf-all-changed: since the last "
-			    "pass), one burns during all timing; at rest segment and cpu.stat agreed on "
-			    "every one.",
-			    count, active, count);
+		report_note(
+			"%u cgroups: %d have used CPU time (%u in bpf-all-changed: since the last "
+			"pass), one burns during all timing; at rest segment and cpu.stat agreed "
+			"on every one.",
+			count, active, count);
 	return failed;
 }
 
@@ -399,7 +401,8 @@ static int serve(uint32_t count, bool quick)
 	report_text("method", "serve-10hz");
 	report_number("cgroups", count, 0);
 	report_number("cpu_pct", pct, 2);
-	report_bar(BAR_BELOW, pct, 5, " %", "%u cgroups at 10 Hz: CPU time of freshet serve", count);
+	report_bar(BAR_BELOW, pct, 5, " %", "%u cgroups at 10 Hz: CPU time of freshet serve",
+		   count);
 	failed = 0;
 out:
 	procs_kill(burner);
@@ -410,10 +413,13 @@ out:
 
 int bench_pass(bool quick)
 {
-	report_note("open, pread: parsing included. bpf: tree, removed cgroups, cputime arithmetic and "
-		    "publication included. segment: in another process, which a seccomp filter would have "
-		    "killed at its first system call.");
+	report_note(
+		"open, pread: parsing included. bpf: tree, removed cgroups, cputime arithmetic and "
+		"publication included. segment: in another process, which a seccomp filter would "
+		"have "
+		"killed at its first system call.");
 	if (procs_first_cpu() == procs_last_cpu())
-		report_note("One CPU only: what should run beside the measured code ran between it.");
+		report_note(
+			"One CPU only: what should run beside the measured code ran between it.");
 	return bench_size(300, quick) || bench_size(3000, quick) || serve(10000, quick);
 }

@@ -103,8 +103,8 @@ static void read_and_spin(const char *segment, const char *path, size_t samples,
 int reader_measure(const char *segment, const char *path, int cpu, size_t samples,
 		   int (*publish)(void *arg), void *arg, struct stats *ns)
 {
-	struct shared *s = mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE,
-				MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct shared *s =
+		mmap(NULL, sizeof(*s), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int err = 0, status;
 	pid_t pid;
 

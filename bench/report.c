@@ -251,9 +251,9 @@ static void print_tables(struct buf *out)
 	for (int i = 0; i < report.bars; i++) {
 		const struct bar *b = &report.bar[i];
 
-		buf_printf(out, "%-7s  %-52s %.4g%s (bar: %s %g%s)\n", bar_met(b) ? "met" : "NOT met",
-			   b->what, b->value, b->unit, b->kind == BAR_BELOW ? "below" : "at least",
-			   b->limit, b->unit);
+		buf_printf(out, "%-7s  %-52s %.4g%s (bar: %s %g%s)\n",
+			   bar_met(b) ? "met" : "NOT met", b->what, b->value, b->unit,
+			   b->kind == BAR_BELOW ? "below" : "at least", b->limit, b->unit);
 	}
 	for (int i = 0; i < report.notes; i++)
 		buf_printf(out, "%s%s\n", i ? "" : "\n", report.note[i]);

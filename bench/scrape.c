@@ -142,11 +142,14 @@ static void report(struct result *r)
 	report_bar(BAR_BELOW, repeat, 1, " ms", "repeated answer");
 	report_bar(BAR_BELOW, (double)r->rss_kb / 1024, 32, " MiB", "memory of the daemon (VmRSS)");
 	report_bar(BAR_BELOW, r->pct_1hz, 0.5, " %", "CPU time at one pass a second");
-	report_note("Medians of %zu first answers (%zu compressed: %zu bytes) and %zu repeated ones, on "
+	report_note("Medians of %zu first answers (%zu compressed: %zu bytes) and %zu repeated "
+		    "ones, on "
 		    "one kept connection; an answer's time ends with its last byte.",
 		    r->first.count, r->gzip_first.count, r->gzip_bytes, r->repeat.count);
-	report_note("One cgroup burned a CPU and %d had used CPU time before. Nobody scraped while CPU "
-		    "time was measured.", CGROUPS / ACTIVE_STEP);
+	report_note(
+		"One cgroup burned a CPU and %d had used CPU time before. Nobody scraped while CPU "
+		"time was measured.",
+		CGROUPS / ACTIVE_STEP);
 }
 
 int bench_scrape(bool quick)

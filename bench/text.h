@@ -10,8 +10,8 @@
 
 struct text {
 	uint32_t count;
-	char **file; /* cpu.stat of each cgroup */
-	int *fd;     /* the same, kept open */
+	char **file;                    /* cpu.stat of each cgroup */
+	int *fd;                        /* the same, kept open */
 	uint64_t (*value)[HOST_NSTATS]; /* what was read last */
 };
 
