@@ -27,6 +27,14 @@ struct kernfs_node {
 	u64 id;
 } CORE;
 
+struct kernfs_root { /* ids are given out in turn, to every directory and file */
+	u32 last_id_lowbits;
+} CORE;
+
+struct cgroup_root {
+	struct kernfs_root *kf_root;
+} CORE;
+
 struct cgroup_subsys_state {
 	struct cgroup *cgroup;
 	unsigned int flags;
@@ -65,6 +73,7 @@ struct cgroup {
 	int level;
 	int nr_dying_descendants;
 	struct kernfs_node *kn;
+	struct cgroup_root *root;
 	struct cgroup_subsys_state *subsys[16];
 	struct cgroup_base_stat last_bstat;
 	struct cgroup_base_stat bstat;

@@ -304,6 +304,18 @@ static __always_inline void read_cgroup(struct cgroup *cgrp, bool direct)
 
 /* ---- the walks ---- */
 
+/*
+ * The hierarchy's last kernfs id: making a cgroup takes some. One that came and went between two
+ * passes leaves no other trace but in the ledger. A kernel without it has that read in each pass.
+ */
+static __always_inline void read_born(struct cgroup *cgrp)
+{
+	if (bpf_core_field_exists(struct kernfs_root, last_id_lowbits))
+		ctl.born = BPF_CORE_READ(cgrp, root, kf_root, last_id_lowbits);
+	else
+		ctl.born++;
+}
+
 SEC("syscall")
 int pass_walk(void *unused)
 {
@@ -321,6 +333,7 @@ int pass_walk(void *unused)
 		bpf_rcu_read_unlock();
 		return 0;
 	}
+	read_born(root);
 	bpf_iter_css_new(&it, &root->self, BPF_CGROUP_ITER_DESCENDANTS_PRE);
 	while ((css = bpf_iter_css_next(&it))) {
 		/* The cast takes away the verifier's trust, and with it most of the time that loading
@@ -341,7 +354,10 @@ int pass_iter(struct bpf_iter__cgroup *ctx)
 {
 	struct cgroup *cgrp = ctx->cgroup;
 
-	if (cgrp) /* NULL ends the walk */
-		read_cgroup(cgrp, false);
+	if (!cgrp) /* the walk's end */
+		return 0;
+	if (!ctl.count)
+		read_born(cgrp);
+	read_cgroup(cgrp, false);
 	return 0;
 }

@@ -68,8 +68,9 @@ struct pass_ctl {
 	/* set by the pass */
 	unsigned int count; /* cgroups met; those beyond the arrays' size were not written */
 	unsigned int names; /* entries of names[] written, at most PASS_MAX_NAMES */
-	unsigned int has;   /* PASS_HAS_*: set by pass_cpus */
+	unsigned int has;   /* PASS_HAS_*: set by pass_setup */
 	int error;          /* 0, or -errno */
+	unsigned int born;  /* changes whenever the kernel makes a cgroup; read before the walk */
 };
 
 #define PASS_HAS_NICE       1u

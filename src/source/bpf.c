@@ -3,10 +3,10 @@
  * The source `bpf`: passes over the kernel's own per-CPU counters, without the rstat lock and
  * without a flush (src/bpf/pass.bpf.c), kept as a tree (host_tree.c).
  *
- * A pass is one run while nothing appears or vanishes. After that it runs with the ledger, which
- * shows what vanished cgroups left in their parents, until two readings of it agree, and goes on
- * reading the ledger for LEDGER_NS: a release takes the kernel a moment (its work item first takes
- * the cgroup off its parent's list, then flushes it).
+ * A pass is one run while nothing appears or vanishes, be it between two passes (host_reading.born).
+ * After that it runs with the ledger, which shows what vanished cgroups left in their parents, until
+ * two readings of it agree, and goes on reading the ledger for LEDGER_NS: a release takes the kernel
+ * a moment (its work item first takes the cgroup off its parent's list, then flushes it).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,6 +33,7 @@ struct bpf_source {
 	int root_stat;         /* cpu.stat of the real root, or -1 */
 	uint64_t ledger_until; /* both CLOCK_MONOTONIC, ns */
 	uint64_t last_run;
+	uint32_t born; /* as of the last run: host_reading.born */
 	uint64_t root_value[HOST_NSTATS];
 	uint64_t root_present;
 };
@@ -98,10 +99,13 @@ static int run_all(struct bpf_source *b)
 
 		readings += ledger;
 		b->last_run = r.at_ns;
-		if (bits & TREE_CHANGED)
+		if (bits & TREE_CHANGED || r.born != b->born) {
 			b->ledger_until = r.at_ns + LEDGER_NS;
-		if (bits & TREE_CHANGED || (bits & TREE_LOSING && bpf_run_holds_mutex(b->run)))
 			ledger = true;
+		}
+		if (bits & TREE_LOSING && bpf_run_holds_mutex(b->run))
+			ledger = true;
+		b->born = r.born;
 
 		host_tree_unnamed(b->tree, &known, &from);
 		if (bits & TREE_UNNAMED && naming++ <= r.count / PASS_MAX_NAMES + 1)

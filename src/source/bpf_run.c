@@ -379,6 +379,7 @@ int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t name_from,
 			ret->name = b->name.at;
 			ret->count = ctl->count;
 			ret->names = ctl->names;
+			ret->born = ctl->born;
 			ret->at_ns = clock_ns();
 			return 0;
 		}

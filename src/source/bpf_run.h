@@ -24,6 +24,7 @@ struct host_reading {
 	const struct pass_name *name;
 	uint32_t count; /* of the first three */
 	uint32_t names;
+	uint32_t born;  /* another number when cgroups were made, wherever, since the last run */
 	uint64_t at_ns; /* CLOCK_MONOTONIC, after the run */
 };
 
