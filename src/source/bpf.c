@@ -56,7 +56,7 @@ static void bpf_free(struct source *s)
  */
 static int read_root(struct bpf_source *b)
 {
-	uint64_t value[HOST_NSTATS], present;
+	uint64_t value[HOST_NSTATS] = { 0 }, present;
 	char text[4096];
 	ssize_t len;
 	int err;

@@ -480,6 +480,43 @@ TEST(a_cgroup_that_no_pass_met)
 		s->ops->free(s);
 	}
 }
+
+/* What a careless function would find in a variable that it did not set. */
+__attribute__((noinline)) static void litter_stack(void)
+{
+	volatile char litter[16384];
+
+	for (size_t i = 0; i < sizeof(litter); i++)
+		litter[i] = 0x5a;
+}
+
+/* The real root's columns are those of its cpu.stat; what that lacks is absent, and 0. */
+TEST(root_by_its_text)
+{
+	char dir[] = "/tmp/freshet-root-XXXXXX", file[64], why[256];
+	struct source_options o = { .root = dir, .is_top = 1, .max_groups = 100 };
+	struct source_tree t;
+	struct source *s;
+	FILE *f;
+
+	REQUIRE(mkdtemp(dir));
+	snprintf(file, sizeof(file), "%s/cpu.stat", dir);
+	f = fopen(file, "we");
+	REQUIRE(f && fputs("usage_usec 5\nsystem_usec 2\n", f) >= 0 && fclose(f) == 0);
+	REQUIRE(!source_bpf_open(&o, &s, why, sizeof(why)), "%s", why);
+	for (int i = 0; i < 3; i++) {
+		litter_stack();
+		REQUIRE(s->ops->pass(s, &t) == 0);
+		EXPECT_EQ(t.group[0]->present, 1u << HOST_USAGE | 1u << HOST_SYSTEM);
+		for (int c = 0; c < HOST_NSTATS; c++)
+			EXPECT_EQ(t.group[0]->value[c], c == HOST_USAGE    ? 5000
+							: c == HOST_SYSTEM ? 2000
+									   : 0);
+	}
+	s->ops->free(s);
+	unlink(file);
+	rmdir(dir);
+}
 #endif
 
 TAP_MAIN
