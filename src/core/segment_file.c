@@ -82,6 +82,9 @@ static int split_path(const char *path, struct segment_file *f)
 
 	if (!name[0] || !strcmp(name, ".") || !strcmp(name, ".."))
 		return -EINVAL;
+	/* With a slash at its end the directory would be followed, O_NOFOLLOW or not. */
+	while (slash && slash > path && slash[-1] == '/')
+		slash--;
 	dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
 	f->name = strdup(name);
 	if (!dir || !f->name || asprintf(&f->temp, "%s.new", name) < 0) {

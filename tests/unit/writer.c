@@ -257,13 +257,14 @@ TEST(attacks)
 	char *dir = help_dir(), *real = help_path(dir, "real"), *link = help_path(dir, "link");
 	char *path = help_path(real, "seg"), *through = help_path(link, "seg");
 	char *victim = help_path(dir, "victim"), *lock = help_path(real, "seg.lock");
-	char *temp = help_path(real, "seg.new");
+	char *temp = help_path(real, "seg.new"), *slashes = help_path(link, "//seg");
 	struct writer *w;
 	struct stat st;
 
 	REQUIRE(mkdir(real, 0700) == 0 && symlink("real", link) == 0);
 	/* A directory that is a link, or that others may write to. */
 	EXPECT_EQ(writer_open(through, &o, &w), -ENOTDIR);
+	EXPECT_EQ(writer_open(slashes, &o, &w), -ENOTDIR);
 	EXPECT_EQ(chmod(real, 0777), 0);
 	EXPECT_EQ(writer_open(path, &o, &w), -EPERM);
 	EXPECT_EQ(chmod(real, 01777), 0);
@@ -312,6 +313,7 @@ TEST(attacks)
 	free(victim);
 	free(lock);
 	free(temp);
+	free(slashes);
 }
 
 static int put(const char *path, const char *text)
