@@ -39,7 +39,7 @@ struct collector {
 	char root[4096];
 	/* To open the source again when its root comes back; path NULL: never. */
 	char *path;
-	enum collector_source wanted;
+	enum collector_source wanted; /* the one that runs: what was said of it stays true */
 	uint32_t max_groups;
 };
 
@@ -259,7 +259,7 @@ int collector_open(const struct collector_options *options, struct collector **r
 	}
 	/* No memory for it: then a root that comes back is not followed. */
 	(*ret)->path = strdup(path);
-	(*ret)->wanted = options->source;
+	(*ret)->wanted = !strcmp(source->ops->name, "bpf") ? COLLECT_BPF : COLLECT_FILES;
 	(*ret)->max_groups = max_groups;
 	return 0;
 }

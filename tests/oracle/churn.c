@@ -234,4 +234,34 @@ TEST(a_root_that_comes_back_is_followed)
 	EXPECT_EQ(cg_remove_wait("back"), 0);
 }
 
+/* Where BPF ran, its root's coming back at a bad moment does not turn it into flushes for good. */
+TEST(a_root_that_comes_back_is_read_the_same_way)
+{
+	struct collector_options o = { .size = sizeof(o), .producer = "test" };
+	const char *cannot = pass_start(NULL);
+	char why[512], root[CG_PATH];
+	struct collector *c;
+
+	if (cannot)
+		SKIP(cannot);
+	if (pass_by_files())
+		return; /* there is nothing less that it could turn into */
+	EXPECT_EQ(cg_make("same"), 0);
+	cg_full("same", root);
+	o.root = root;
+	o.source = COLLECT_AUTO;
+	REQUIRE(collector_open(&o, &c, why, sizeof(why)) == 0, "%s", why);
+	EXPECT(!strcmp(collector_source_name(c), "bpf"), "%s", why);
+	EXPECT_EQ(cg_remove_wait("same"), 0);
+	EXPECT_EQ(cg_make("same"), 0);
+	REQUIRE(seteuid(65534) == 0);
+	EXPECT(collector_pass(c) < 0);
+	EXPECT(!strcmp(collector_source_name(c), "bpf"));
+	REQUIRE(seteuid(0) == 0);
+	EXPECT_EQ(collector_pass(c), 0);
+	EXPECT(!strcmp(collector_source_name(c), "bpf"));
+	collector_close(c);
+	EXPECT_EQ(cg_remove_wait("same"), 0);
+}
+
 TAP_MAIN
