@@ -206,6 +206,7 @@ static void burn(enum cg_burn how)
 	if (how == CG_USER || how == CG_MIXED || how == CG_NICE)
 		for (int i = 0; i < 20000; i++)
 			x += (unsigned)i;
+	(void)x;
 	if (how == CG_SYSTEM || how == CG_MIXED)
 		for (int i = 0; i < 50; i++)
 			syscall(SYS_getppid);
