@@ -229,7 +229,7 @@ static __always_inline bool read_throttle(struct cgroup *cgrp, u32 at, bool dire
 	struct pass_throttle *to;
 	struct task_group *tg;
 
-	if (!bpf_core_field_exists(struct task_group, cfs_bandwidth) ||
+	if (!bpf_core_field_exists(struct cfs_bandwidth, nr_periods) || /* CONFIG_CFS_BANDWIDTH */
 	    !bpf_core_enum_value_exists(enum cgroup_subsys_id, cpu_cgrp_id))
 		return false;
 	css = *(struct cgroup_subsys_state **)((void *)cgrp +
