@@ -27,6 +27,7 @@ struct demand {
 	int64_t capacity_ns;
 	uint64_t filled_ns; /* time up to which the bucket was filled */
 	uint64_t cost_ns;   /* of the last pass */
+	uint64_t retry_ns;  /* none earlier, since the last one failed; 0: it did not */
 };
 
 /* percent 0: no on-demand passes at all. The bucket starts full and holds one second's share. */
@@ -43,7 +44,8 @@ uint64_t demand_due(struct demand *d, uint64_t now_ns);
  */
 void demand_done(struct demand *d, uint64_t begin_ns, uint64_t cpu_ns, int on_demand);
 
-/* A pass failed: what it cost counts, what was asked for stays. */
-void demand_failed(struct demand *d, uint64_t cpu_ns, int on_demand);
+/* A pass failed: what it cost counts; what was asked for stays, and is tried again after a second.
+ */
+void demand_failed(struct demand *d, uint64_t now_ns, uint64_t cpu_ns, int on_demand);
 
 #endif

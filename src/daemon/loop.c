@@ -112,17 +112,16 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* One line when passes begin to fail, one when they work again. */
+/* One line when passes begin to fail, one when they work again. The first must work. */
 static void report(struct daemon *d, int error)
 {
 	if (error == d->failing)
 		return;
 	if (error < 0)
-		fprintf(stderr,
-			"freshet serve: pass failed: %s%s; serving the last numbers with their "
-			"age, "
-			"and trying again\n",
-			strerror(-error), error == -ENODEV ? " (is the root cgroup gone?)" : "");
+		fprintf(stderr, "freshet serve: %spass failed: %s%s%s\n", d->view ? "" : "the first ",
+			strerror(-error), error == -ENODEV ? " (is the root cgroup gone?)" : "",
+			d->view ? "; serving the last numbers with their age, and trying again"
+				: "");
 	else
 		fprintf(stderr, "freshet serve: passes work again\n");
 	d->failing = error;
@@ -147,7 +146,7 @@ int loop_pass(struct daemon *d, int on_demand)
 	if (error == 0)
 		demand_done(&d->demand, moment.begin_ns, cpu, on_demand);
 	else
-		demand_failed(&d->demand, cpu, on_demand);
+		demand_failed(&d->demand, clock_ns(), cpu, on_demand);
 	pthread_mutex_unlock(&d->lock);
 
 	report(d, error);

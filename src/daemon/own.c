@@ -38,8 +38,8 @@ void own_pass(struct own *o, const struct collector_stats *stats, uint64_t took_
 
 	pthread_mutex_lock(&o->lock);
 	o->stats = *stats;
-	o->on_demand += on_demand != 0;
 	if (took_ns) {
+		o->on_demand += on_demand != 0;
 		while (i < OWN_BUCKETS && took_ns > bounds[i].ns)
 			i++;
 		o->bucket[i]++;

@@ -107,6 +107,44 @@ def root_removed_and_stale_numbers():
             equal(serve.stop(), 0)
 
 
+@test
+def who_asks_of_a_removed_root_does_not_keep_it_busy():
+    """A pass that fails at once costs next to nothing of the budget."""
+    with Cgroups("daemon") as cgroups, Serve("--interval", "1h", root=cgroups.path) as serve:
+        cgroups.remove()
+        clients = [socket.create_connection(("127.0.0.1", serve.port)) for _ in range(2)]
+        for s in clients:
+            s.sendall(b"GET /api/v1/groups?max_age=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+
+        def failures():
+            return int(re.search(r"^freshet_pass_failures_total (\d+)", serve.get("/metrics"),
+                                 re.M)[1])
+
+        wait_until(lambda: failures() > 1, "it tries, and tries again")
+        expect(failures() < 4, f"{failures()} passes failed in about a second")
+        expect("freshet_on_demand_passes_total 0\n" in serve.get("/metrics"), "none was made")
+        for s in clients:
+            s.close()
+
+
+@test
+def first_pass_must_work():
+    """Whatever it runs out of at the start, it never says that it goes on when it does not."""
+    with Cgroups("daemon") as cgroups:
+        seen = set()
+        for files in range(10, 60):
+            done = subprocess.run(["prlimit", f"--nofile={files}", "timeout", "1", FRESHET, "serve",
+                                   "--root", cgroups.path, "--segment", fresh_segment("few"),
+                                   "--listen", "127.0.0.1:0"], stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, timeout=30)
+            if "http://" in done.stderr:
+                break
+            expect(done.returncode in (1, 127), f"{files}: {done.returncode} {done.stderr}")
+            expect("trying again" not in done.stderr, f"{files}: {done.stderr}")
+            seen.add(re.sub(r".*: ", "", done.stderr.strip()))
+        expect("Too many open files" in seen, str(seen))
+
+
 class Manager:
     """A service manager's notification socket."""
 

@@ -83,8 +83,28 @@ TEST(failed_pass_keeps_the_request)
 
 	demand_init(&d, 10, 1000 * MS);
 	demand_ask(&d, 1000 * MS);
-	demand_failed(&d, 100 * MS, 1);
-	EXPECT(demand_due(&d, 1000 * MS) == 2000 * MS);
+	demand_failed(&d, 1000 * MS, 200 * MS, 1);
+	EXPECT(demand_due(&d, 1000 * MS) == 3000 * MS, "the budget is spent");
+}
+
+/* Passes that fail at once and cost nothing are not made as fast as the budget lets them. */
+TEST(cheap_failures_are_spaced)
+{
+	uint64_t now = 1000 * MS;
+	struct demand d;
+
+	demand_init(&d, 10, now);
+	demand_ask(&d, now);
+	for (int on_demand = 0; on_demand < 2; on_demand++) {
+		demand_failed(&d, now, 0, on_demand);
+		EXPECT(demand_due(&d, now) == now + 1000 * MS);
+		now += 1000 * MS;
+		EXPECT(demand_due(&d, now) == now);
+	}
+	demand_failed(&d, now, 0, 1);
+	demand_done(&d, now + 1, 0, 0);
+	demand_ask(&d, now + 2);
+	EXPECT(demand_due(&d, now + 2) == now + 2, "it works again");
 }
 
 TEST(zero_percent_is_never)
@@ -103,7 +123,7 @@ TEST(odd_clocks)
 
 	demand_init(&d, 100, 1000 * MS);
 	demand_ask(&d, 1);
-	demand_failed(&d, UINT64_MAX, 1);
+	demand_failed(&d, 1000 * MS, UINT64_MAX, 1);
 	EXPECT(demand_due(&d, 1000 * MS) > 3600000 * MS);
 	EXPECT(demand_due(&d, 10) > 3600000 * MS);
 	EXPECT(demand_due(&d, UINT64_MAX - 1) == UINT64_MAX - 1);
