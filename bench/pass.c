@@ -36,6 +36,7 @@
 #define ACTIVE_STEP 10
 #define PAUSE_NS    (5 * NSEC_PER_MSEC)
 #define WARMUPS     4
+#define SETTLE_NS   (2500 * NSEC_PER_MSEC) /* then a pass takes the tree for unchanged */
 
 /* The cgroups of one size, and everything that reads them. */
 struct field {
@@ -47,7 +48,8 @@ struct field {
 	struct collector *collector;
 	char segment[128];
 	struct bpf_run *walk;
-	struct flush *flush; /* NULL: the kernel has no such kfunc */
+	struct flush *flush;  /* NULL: the kernel has no such kfunc */
+	uint64_t id, id_step; /* of the last cgroup made, and from one made to the next */
 };
 
 /* ---- the methods; each 0 or -errno ---- */
@@ -192,6 +194,28 @@ static int walk_begin(struct field *f)
 	return 0;
 }
 
+/* The id that a cgroup made now gets: the kernel counts what it makes in all cgroups. 0: none. */
+static uint64_t next_id(const struct field *f)
+{
+	struct stat st = { 0 };
+	char path[4400];
+
+	snprintf(path, sizeof(path), "%s/probe", f->groups.path[0]);
+	if (mkdir(path, 0755) == 0 && stat(path, &st) == 0 && rmdir(path) == 0)
+		return st.st_ino;
+	return 0;
+}
+
+/* About how many cgroups others have made since the field was. */
+static unsigned made_by_others(const struct field *f)
+{
+	uint64_t id = next_id(f);
+
+	if (!f->id_step || id <= f->id)
+		return 0;
+	return (unsigned)((id - f->id + f->id_step / 2) / f->id_step - 1);
+}
+
 static void field_free(struct field *f)
 {
 	procs_kill(f->burner);
@@ -213,8 +237,12 @@ static int field_make(struct field *f, uint32_t count)
 		goto fail;
 	f->burner = procs_burn(f->groups.path[count - 1], procs_last_cpu());
 	if (f->burner < 0 || text_open(&f->text, &f->groups) < 0 || collector_begin(f) != 0 ||
-	    walk_begin(f) != 0)
+	    walk_begin(f) != 0 || run_bpf(f) < 0)
 		goto fail;
+	f->id = next_id(f);
+	f->id_step = next_id(f) - f->id;
+	f->id += f->id_step;
+	procs_sleep(SETTLE_NS);
 	return 0;
 fail:
 	field_free(f);
@@ -265,10 +293,12 @@ static int measure_methods(struct field *f, int rounds)
 	struct measured *m = calloc(NMETHODS, sizeof(*m));
 	double cold[NMETHODS], warm[NMETHODS];
 	int n = f->flush ? NMETHODS : BPF_FLUSH, failed = !m;
+	unsigned others;
 
 	for (int round = 0; round < rounds && !failed; round++)
 		for (int i = 0; i < n && !failed; i++)
 			failed = measure(f, (i + round) % n, &m[(i + round) % n]);
+	others = made_by_others(f);
 	for (int i = 0; i < n && !failed; i++) {
 		warm[i] = report_times(f, methods[i].name, &m[i].warm);
 		cold[i] = stats_median(&m[i].cold);
@@ -284,6 +314,11 @@ static int measure_methods(struct field *f, int rounds)
 	report_note(
 		"%u cgroups, cold caches (cold_ns): bpf %.1fx cheaper than open, %.1fx than pread.",
 		f->count, cold[OPEN] / cold[BPF], cold[PREAD] / cold[BPF]);
+	if (others)
+		report_note("%u cgroups: others made about %u cgroups meanwhile, so that many "
+			    "passes of bpf "
+			    "read what removed cgroups left, too, as those of bpf-ledger do.",
+			    f->count, others);
 	return 0;
 }
 
@@ -304,10 +339,14 @@ static int measure_all_changed(struct field *f, int rounds)
 	return failed;
 }
 
-/* Passes in which a cgroup has just appeared or gone: lists are built anew, the ledger is read. */
+/*
+ * What a tree that does not stand still costs. bpf-churn: the pass in which a cgroup has just
+ * appeared or gone; lists are built anew. bpf-ledger: a pass soon after that; it changes nothing,
+ * but for some time each pass also reads what removed cgroups left in their parents.
+ */
 static int measure_churn(struct field *f, int rounds)
 {
-	struct stats s = { 0 };
+	struct stats churn = { 0 }, ledger = { 0 };
 	char path[4400];
 	int failed = 0;
 
@@ -318,11 +357,13 @@ static int measure_churn(struct field *f, int rounds)
 			return 1;
 		}
 		procs_realtime(2);
-		failed = time_run(f, BPF, &s);
+		failed = time_run(f, BPF, &churn) || warm_up(f, BPF) || time_run(f, BPF, &ledger);
 		procs_realtime(0);
 	}
-	if (!failed)
-		report_times(f, "bpf-churn", &s);
+	if (!failed) {
+		report_times(f, "bpf-churn", &churn);
+		report_times(f, "bpf-ledger", &ledger);
+	}
 	return failed;
 }
 
@@ -358,7 +399,7 @@ static int bench_size(uint32_t count, bool quick)
 	procs_pin(0, procs_first_cpu());
 	if (field_make(&f, count) != 0)
 		return 1;
-	failed = measure_methods(&f, quick ? 20 : 200);
+	failed = measure_methods(&f, quick ? 15 : 200);
 	active = failed ? -1 : check_values(&f);
 	failed = active < 0 || measure_churn(&f, quick ? 20 : 100) ||
 		 measure_segment(&f, quick ? 200 : 500) ||
@@ -390,7 +431,7 @@ static int serve(uint32_t count, bool quick)
 	burner = procs_burn(groups.path[count - 1], procs_last_cpu());
 	if (burner < 0 || daemon_start(&d, groups.path[0], "100ms") < 0)
 		goto out;
-	procs_sleep(3 * NSEC_PER_SEC); /* it has met all cgroups and settled its ledger */
+	procs_sleep(SETTLE_NS);
 	pct = daemon_cpu_pct(&d, quick ? 5 : 10);
 	daemon_stop(&d);
 	if (pct < 0) {

@@ -38,8 +38,10 @@ def quick(name):
     out, err = process.communicate(timeout=180)
     seconds = time.monotonic() - began
     equal(process.returncode, 0, err)
-    note(f"{name}: {seconds:.0f} s, load {os.getloadavg()[0]:.1f}")
-    expect(seconds < QUICK_SECONDS, f"{seconds:.0f} s")
+    load = os.getloadavg()[0]
+    note(f"{name}: {seconds:.0f} s, load {load:.1f}")
+    # The limit is for a machine that does nothing else; the bench itself loads it with up to 2.
+    expect(seconds < QUICK_SECONDS * max(1, (load - 1) / os.cpu_count()), f"{seconds:.0f} s")
     equal(left_behind(process.pid), [])
     result = json.loads(out)
     equal(result["bench"], name)
@@ -70,8 +72,7 @@ def quick_pass():
             row = rows[method, count]
             expect(row["ns_per_cgroup"] > 0 and row["runs"] >= 10, row)
     for count in 300, 3000:
-        walk, bpf = rows["bpf-walk", count], rows["bpf", count]
-        expect(rows["open", count]["ns_per_cgroup"] > walk["ns_per_cgroup"], (walk, bpf))
+        expect(rows["open", count]["ns_per_cgroup"] > rows["bpf-walk", count]["ns_per_cgroup"])
     serve = rows["serve-10hz", 10000]
     expect(0 < serve["cpu_pct"] < 100, serve)
 
