@@ -31,6 +31,7 @@ struct client {
 
 struct refresh_server {
 	int fd, epoll_fd;
+	bool deaf; /* out of descriptors: no clients are taken in until the next tick */
 	struct sockaddr_un address;
 	struct client client[CLIENTS_MAX];
 };
@@ -188,8 +189,12 @@ static void take_in(struct refresh_server *s, uint64_t now_ns, uint64_t last_beg
 		int fd = accept4(s->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 		struct client *place;
 
-		if (fd < 0)
+		if (fd < 0) {
+			/* One that stays in the queue would wake us for ever. */
+			if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+				s->deaf = watch(s, EPOLL_CTL_MOD, s->fd, 0) == 0;
 			return;
+		}
 		place = find_place(s);
 		if (place && place->fd >= 0) {
 			/* Silent is only who has not asked by now. */
@@ -242,6 +247,8 @@ void refresh_published(struct refresh_server *s, uint64_t begin_ns, uint64_t pas
 
 void refresh_tick(struct refresh_server *s, uint64_t now_ns)
 {
+	if (s->deaf)
+		s->deaf = watch(s, EPOLL_CTL_MOD, s->fd, EPOLLIN) < 0;
 	for (unsigned i = 0; i < CLIENTS_MAX; i++)
 		if (s->client[i].fd >= 0 && s->client[i].waiting &&
 		    s->client[i].deadline_ns <= now_ns)

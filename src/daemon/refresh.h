@@ -34,7 +34,7 @@ uint64_t refresh_ready(struct refresh_server *s, uint64_t now_ns, uint64_t last_
 /* A pass is published: answers those whom it satisfies. */
 void refresh_published(struct refresh_server *s, uint64_t begin_ns, uint64_t pass);
 
-/* Answers those whose time is up with -ETIMEDOUT. */
+/* Once a second or so: answers those whose time is up with -ETIMEDOUT. */
 void refresh_tick(struct refresh_server *s, uint64_t now_ns);
 
 #endif

@@ -2,6 +2,7 @@
 """The refresh socket of `freshet serve`, as a program in any language would use it: one packet out,
 one packet back."""
 import os
+import resource
 import select
 import socket
 import struct
@@ -72,6 +73,24 @@ def impatient_ones_are_told():
         equal(answer(s), (-ETIMEDOUT, 0))
         ask(s, 3600 * SECOND, SECOND)
         equal(answer(s), (0, 1), "and may ask again")
+
+
+@test
+def out_of_descriptors():
+    """A client that cannot be taken in waits in the queue, and does not keep the daemon busy."""
+    cgroups, serve = running("--interval", "1h")
+    with cgroups, serve:
+        _, most = resource.prlimit(serve.pid, resource.RLIMIT_NOFILE)
+        taken = len(os.listdir(f"/proc/{serve.pid}/fd"))
+        resource.prlimit(serve.pid, resource.RLIMIT_NOFILE, (taken, most))
+        cpu = serve.cpu_seconds()
+        with connect(serve) as s:
+            ask(s, 3600 * SECOND, 20 * SECOND)
+            expect(not select.select([s], [], [], 1)[0], "there is no descriptor for it")
+            expect(serve.cpu_seconds() - cpu < 0.3, f"{serve.cpu_seconds() - cpu} s of a second")
+            resource.prlimit(serve.pid, resource.RLIMIT_NOFILE, (most, most))
+            equal(answer(s), (0, 1))
+        equal(serve.stop(), 0)
 
 
 @test
