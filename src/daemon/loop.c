@@ -112,7 +112,8 @@ static uint64_t thread_cpu_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
-/* One line when passes begin to fail, one when they work again. The first must work. */
+/* One line, and one word to the service manager, when passes begin to fail and when they work again.
+ * The first must work. */
 static void report(struct daemon *d, int error)
 {
 	if (error == d->failing)
@@ -124,6 +125,8 @@ static void report(struct daemon *d, int error)
 				: "");
 	else
 		fprintf(stderr, "freshet serve: passes work again\n");
+	notify("STATUS=%s%s", error < 0 ? "Passes fail: " : "Passes work again",
+	       error < 0 ? strerror(-error) : "");
 	d->failing = error;
 }
 
@@ -180,19 +183,13 @@ static void serve_demand(struct daemon *d)
 	timerfd_settime(d->demand_fd, TFD_TIMER_ABSTIME, &t, NULL);
 }
 
-static void tick(struct daemon *d)
+static void tick(struct daemon *d, bool watchdog)
 {
-	struct collector_stats stats;
-
 	http_tick(d->http);
 	if (d->refresh)
 		refresh_tick(d->refresh, clock_ns());
-	collector_stats(d->collector, &stats);
-	if (d->failing)
-		notify("WATCHDOG=1\nSTATUS=Passes fail: %s", strerror(-d->failing));
-	else
-		notify("WATCHDOG=1\nSTATUS=%u groups, a pass takes %.2f ms", stats.groups,
-		       (double)stats.last_ns / 1e6);
+	if (watchdog)
+		notify("WATCHDOG=1");
 }
 
 /* Somebody speaks to the refresh socket. */
@@ -244,7 +241,7 @@ int loop_run(struct daemon *d)
 			else if (what == &d->pass_fd)
 				scheduled = fired(d->pass_fd);
 			else if (what == &d->tick_fd && fired(d->tick_fd))
-				tick(d);
+				tick(d, watchdog != 0);
 			else if (what == &d->wake_fd)
 				fired(d->wake_fd);
 			else if (what == &d->demand_fd)

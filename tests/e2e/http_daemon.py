@@ -172,9 +172,13 @@ def service_manager_is_told():
             expect(f"http://127.0.0.1:{serve.port}/" in ready and "STATUS=" in ready, ready)
             begin = time.monotonic()
             for _ in range(5):
-                manager.wait_for("WATCHDOG=1")
+                equal(manager.wait_for("WATCHDOG=1"), "WATCHDOG=1", "nothing that costs it more")
             took = time.monotonic() - begin
             expect(took < 2, f"5 pings of one each 200 ms took {took:.2f} s")
+            cgroups.remove()
+            manager.wait_for("STATUS=Passes fail: No such device")
+            cgroups.make("")
+            manager.wait_for("STATUS=Passes work again")
             serve.process.send_signal(signal.SIGTERM)
             manager.wait_for("STOPPING=1")
             equal(serve.stop(), 0)
