@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* freshet: picks the command. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/commands.h"
 #include "cli/options.h"
@@ -30,8 +33,23 @@ static void usage(FILE *to)
 		    "\n'freshet COMMAND --help' and freshet-COMMAND(1) say more.\n");
 }
 
+/*
+ * A standard descriptor that is closed would be given to the next file opened, a segment for one,
+ * and messages would be written into that. What takes its place can be neither read nor written, as
+ * before. 0 or -errno.
+ */
+static int occupy_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0 && open("/", O_PATH | O_DIRECTORY) != fd)
+			return -errno;
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (occupy_standard_descriptors() < 0)
+		return EXIT_FAILED; /* and nowhere to say so */
 	if (argc < 2) {
 		usage(stderr);
 		return EXIT_USAGE;

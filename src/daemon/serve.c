@@ -57,6 +57,12 @@ static int usage_error(const char *why)
 	return EXIT_USAGE;
 }
 
+static int failed(const char *what, int error)
+{
+	fprintf(stderr, "freshet serve: %s: %s\n", what, strerror(-error));
+	return EXIT_FAILED;
+}
+
 /* Exit code, or -1 to go on. The file first, so that the command line has the last word. */
 static int read_options(int argc, char **argv, struct config *config)
 {
@@ -74,7 +80,7 @@ static int read_options(int argc, char **argv, struct config *config)
 				code = EXIT_USAGE;
 			} else if (option == OPTION_HELP) {
 				fputs(usage, stdout);
-				code = EXIT_OK;
+				code = fflush(stdout) ? failed("cannot write", -errno) : EXIT_OK;
 			} else if (round == 0 && option == OPTION_CONFIG) {
 				if (config_read(config, optarg, why, sizeof(why)) < 0) {
 					fprintf(stderr, "freshet serve: %s\n", why);
@@ -93,12 +99,6 @@ static int read_options(int argc, char **argv, struct config *config)
 	}
 	argv[0] = self;
 	return code;
-}
-
-static int failed(const char *what, int error)
-{
-	fprintf(stderr, "freshet serve: %s: %s\n", what, strerror(-error));
-	return EXIT_FAILED;
 }
 
 /* Clients and a descriptor per cgroup file: as many as the administrator lets us have. */

@@ -322,10 +322,34 @@ def errors_are_said():
     fails(1, "^freshet: /nix: no such cgroup\n$", "show", "/nix")
     fails(1, "^freshet: /nix/\\\\x1b: no such cgroup\n$", "ls", "/nix/\x1b")
     fails(1, "a path may not have", "top", "/a/../b")
-    done = subprocess.run([cli.FRESHET, "doctor"], stdout=open("/dev/full", "w"),
-                          stderr=subprocess.PIPE, text=True)
-    equal(done.returncode, 1)
-    expect("cannot write" in done.stderr, done.stderr)
+
+
+def shell(line, *arguments):
+    """A command line of sh in which "$@" is the program with arguments."""
+    return subprocess.run(["sh", "-c", line, "sh", cli.FRESHET, *arguments], capture_output=True,
+                          text=True, timeout=30)
+
+
+@test
+def output_that_cannot_be_written():
+    for arguments in (["ls"], ["ls", "--json"], ["show", "/"], ["top", "-n", "1", "--delay", "10ms"],
+                      ["doctor"], ["--help"], ["--version"], ["ls", "--help"], ["serve", "--help"]):
+        for where, why in ((">/dev/full", "No space left on device"), (">&-", "Bad file descriptor")):
+            done = shell('"$@" ' + where, *arguments)
+            equal(done.returncode, 1, f"{arguments} {where}: {done.stderr}")
+            expect(f"cannot write: {why}\n" in done.stderr, f"{arguments} {where}: {done.stderr}")
+    done = shell('{ "$@"; echo $? >&2; } | true', "ls")
+    expect(re.search(r"^(141|0)$", done.stderr, re.M), f"a reader that leaves: {done.stderr}")
+    expect("cannot write" not in done.stderr, done.stderr)
+
+
+@test
+def closed_standard_descriptors_stay_closed():
+    """Else messages would be written into what is opened next."""
+    with Cgroups("cli-closed") as c, Serve(root=c.path, wrapper=[
+            "sh", "-c", 'exec "$@" <&- >&-', "sh"]) as serve:
+        for fd in (0, 1):
+            equal(os.readlink(f"/proc/{serve.pid}/fd/{fd}"), "/", f"descriptor {fd}")
 
 
 run(stop_daemon)
