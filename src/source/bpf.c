@@ -25,6 +25,7 @@
 #define LEDGER_NS    (2 * NSEC_PER_SEC)
 #define LEDGER_TRIES 6  /* readings in one pass; then what has not settled waits for the next */
 #define TORN_TRIES   16 /* walks that were no tree */
+#define NAME_SLACK   (PASS_MAX_NAMES / 4) /* cgroups that may go from one run to the next */
 
 struct bpf_source {
 	struct source base;
@@ -107,8 +108,10 @@ static int run_all(struct bpf_source *b)
 			ledger = true;
 		b->born = r.born;
 
+		/* What goes in front of the first unnamed one meanwhile, moves it forward. */
 		host_tree_unnamed(b->tree, &known, &from);
-		if (bits & TREE_UNNAMED && naming++ <= r.count / PASS_MAX_NAMES + 1)
+		from -= from < NAME_SLACK ? from : NAME_SLACK;
+		if (bits & TREE_UNNAMED && naming++ <= 2 * r.count / PASS_MAX_NAMES + 1)
 			continue;
 		if (!ledger || readings == LEDGER_TRIES)
 			return 0;
