@@ -132,28 +132,33 @@ static int add_json(struct buf *b, const struct passes *p, uint32_t depth)
 	return b->error;
 }
 
+static int render(struct buf *b, const struct passes *p, struct top_model *m, uint32_t depth,
+		  bool json)
+{
+	top_model_sort(m, TOP_BY_NAME, false);
+	if (json)
+		return add_json(b, p, depth);
+	if (isatty(STDOUT_FILENO))
+		add_tree(b, &p->open, m, depth);
+	else
+		add_list(b, &p->open, m, depth);
+	return b->error;
+}
+
 static int list(struct passes *p, uint32_t depth, bool json)
 {
+	char path[2 * FRESHET_PATH_MAX];
 	struct buf b = BUF_INIT;
 	struct top_model *m = NULL;
 	int r = top_model_new(&m);
 
 	if (r == 0)
 		r = passes_take(p, m);
-	if (r >= 0) {
-		r = 0;
-		top_model_sort(m, TOP_BY_NAME, false);
-		if (json)
-			r = add_json(&b, p, depth);
-		else if (isatty(STDOUT_FILENO))
-			add_tree(&b, &p->open, m, depth);
-		else
-			add_list(&b, &p->open, m, depth);
-		r = r ? r : b.error;
-	}
+	if (r >= 0) /* what went wrong since open_view() leaves nothing to be taken for current */
+		r = p->stale[0] ? -ESTALE : render(&b, p, m, depth, json);
 	if (r < 0) {
-		complain(p->open.target, strerror(-r));
-		r = EXIT_FAILED;
+		open_view_path(&p->open, p->open.target, path, sizeof(path));
+		r = complain(path, p->stale[0] ? p->stale : strerror(-r));
 	} else {
 		fwrite(b.data, 1, b.len, stdout);
 		r = options_written();

@@ -54,6 +54,8 @@ static void advance(struct passes *p)
 
 	p->stale[0] = '\0';
 	if (p->open.collector) {
+		if (!freshet_snapshot_count(p->snapshot))
+			return; /* open_view() has just made one */
 		r = collector_pass(p->open.collector);
 		if (r < 0)
 			snprintf(p->stale, sizeof(p->stale), "%s",

@@ -146,6 +146,8 @@ def show_in_process():
 @test
 def json_in_process():
     check_json(NOT_RUNNING)
+    equal(json.loads(works("ls", "--json", "--depth", "0", stderr=NOT_RUNNING))["pass"], 1,
+          "one pass, as the manual says")
 
 
 @test
