@@ -41,6 +41,17 @@ static int read_text(const char *path, char *buf, size_t size)
 
 /* ---- the hierarchy ---- */
 
+/* Whether the words of list, between blanks, have this one. */
+static bool has_word(const char *list, const char *word)
+{
+	for (size_t len; *(list += strspn(list, " ")); list += len) {
+		len = strcspn(list, " ");
+		if (len == strlen(word) && !strncmp(list, word, len))
+			return true;
+	}
+	return false;
+}
+
 int facts_cgroup(struct facts *f, struct cgroup_mount *mount)
 {
 	char file[sizeof(mount->path) + 32], text[512];
@@ -64,8 +75,7 @@ int facts_cgroup(struct facts *f, struct cgroup_mount *mount)
 	r = read_text(file, text, sizeof(text));
 	if (r < 0)
 		fact(f, FACT_NO, "controllers", "%s: %s", file, strerror(-r));
-	else if (strstr(text, "cpu") && (!strncmp(text, "cpu ", 4) || !strcmp(text, "cpu") ||
-					 strstr(text, " cpu ") || strstr(text, " cpu\n")))
+	else if (has_word(text, "cpu"))
 		fact(f, FACT_OK, "controllers", "%s", text);
 	else
 		fact(f, FACT_NO, "controllers",

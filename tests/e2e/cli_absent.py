@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
 
@@ -56,6 +57,20 @@ def no_cgroup2():
     expect(re.search(r"^no +cgroup2 +it is not mounted", done.stdout, re.M), done.stdout)
     got = json.loads(without_cgroup2("doctor", "--json").stdout)
     equal([got["can_serve"], got["source"]], [False, None])
+
+
+@test
+def controllers_are_told_apart():
+    root_only()
+    path = os.path.join(temporary(), "controllers")
+    for text, state in (("cpuset cpu io", "ok"), ("cpuset cpu", "ok"), ("cpu", "ok"),
+                        ("cpuset io", "no"), ("cpuacct", "no"), ("", "no")):
+        with open(path, "w") as f:
+            f.write(text + "\n")
+        done = subprocess.run(["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && '
+                               'exec "$@"', "sh", path, cgroup2_mount() + "/cgroup.controllers",
+                               cli.FRESHET, "doctor"], text=True, capture_output=True, timeout=60)
+        expect(re.search(rf"^{state} +controllers ", done.stdout, re.M), f"{text!r}: {done}")
 
 
 @test
@@ -155,6 +170,23 @@ def other_segments_have_no_replacement():
         with open(path, "wb") as f:
             f.write(content)
         fails(1, f"^freshet: {path}: {what}", "ls", "--segment", path)
+
+
+@test
+def a_damaged_segment_is_no_empty_list():
+    """One whose header is whole: what is wrong shows when its tree is read."""
+    with Cgroups("cli-absent") as c:
+        c.make("a/b")
+        with Serve("--interval", "1h", root=c.path,
+                   segment=os.path.join(temporary(), "damaged")) as serve:
+            with open(serve.segment, "r+b") as f:
+                sections = struct.iter_unpack("=IIQQQ", f.read(760)[248:])
+                _, count, offset, _, stride = next(s for s in sections if s[0] == 4)
+                for bank in range(count):  # the root's size, in `order`
+                    f.seek(offset + bank * stride + 64 + 8)
+                    f.write(struct.pack("=I", 2))
+            for arguments in (["ls"], ["ls", "--json"], ["top", "-n", "1", "--delay", "10ms"]):
+                fails(1, r"^freshet: /: Input/output error\n$", *arguments, "--segment", serve.segment)
 
 
 @test
