@@ -74,14 +74,44 @@ static void add_families(struct buf *out, const struct freshet_stat *stats, size
 	}
 }
 
-/* Nothing for the root. */
-static void add_path(struct buf *out, const struct freshet_entry *entries, size_t i)
+/* Nothing for the root. Gives the length of what was not escaped. */
+static uint32_t add_path(struct buf *out, const struct freshet_entry *entries, size_t i)
 {
+	uint32_t len;
+
 	if (i == 0)
-		return;
-	add_path(out, entries, entries[i].parent);
+		return 0;
+	len = add_path(out, entries, entries[i].parent);
 	buf_char(out, '/');
 	add_escaped(out, entries[i].name);
+	return len + 1 + (uint32_t)strlen(entries[i].name);
+}
+
+/* The path of an entry, made from its parent's: in pre-order that is still there. */
+struct path {
+	struct buf text;
+	struct {
+		size_t end;   /* in the text, of the path of the latest entry on this level */
+		uint32_t len; /* of that path before it was escaped */
+	} level[FRESHET_PATH_MAX / 2];
+};
+
+/* False: it is too long for a path. */
+static bool path_step(struct path *p, const struct freshet_entry *e, uint32_t level)
+{
+	size_t len;
+
+	if (!level || level >= sizeof(p->level) / sizeof(*p->level))
+		return false;
+	len = p->level[level - 1].len + 1 + strlen(e->name);
+	if (len >= FRESHET_PATH_MAX)
+		return false;
+	p->text.len = p->level[level - 1].end;
+	buf_char(&p->text, '/');
+	add_escaped(&p->text, e->name);
+	p->level[level].end = p->text.len;
+	p->level[level].len = (uint32_t)len;
+	return true;
 }
 
 void json_head(struct buf *out, uint64_t pass, uint64_t age_ns)
@@ -97,15 +127,23 @@ void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstat
 		 const struct freshet_entry *entries, size_t at, uint32_t depth)
 {
 	size_t end = at + entries[at].size;
+	struct path path = { .text = BUF_INIT };
 
 	buf_str(out, "\"groups\":[");
+	path.level[0].len = add_path(&path.text, entries, at);
+	path.level[0].end = path.text.len;
 	for (size_t i = at; i < end;) {
 		const struct freshet_entry *e = &entries[i];
+		uint32_t level = e->depth - entries[at].depth;
 
+		if (i != at && !path_step(&path, e, level)) {
+			i += e->size;
+			continue;
+		}
 		buf_str(out, i == at ? "\n{\"path\":\"" : ",\n{\"path\":\"");
 		if (i == 0)
 			buf_char(out, '/');
-		add_path(out, entries, i);
+		buf_add(out, path.text.data, path.text.len);
 		buf_str(out, "\",\"id\":");
 		buf_u64(out, e->id);
 		if (i != at) {
@@ -114,9 +152,12 @@ void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstat
 		}
 		add_families(out, stats, nstats, e->values, e->present);
 		buf_char(out, '}');
-		i += e->depth - entries[at].depth >= depth ? e->size : 1;
+		i += level >= depth ? e->size : 1;
 	}
 	buf_str(out, "\n]}\n");
+	if (path.text.error)
+		out->error = path.text.error;
+	buf_free(&path.text);
 }
 
 void json_group(struct buf *out, const struct freshet_stat *stats, size_t nstats, const char *path,

@@ -27,7 +27,8 @@ void json_head(struct buf *out, uint64_t pass, uint64_t age_ns);
 /*
  * "groups" of the subtree at `at`, in pre-order, down to depth levels below it. entries is the
  * whole snapshot. Each group is {"path","id","parent","cpu":{...}}; "parent" is the id of the group
- * above and is missing in the first, so that a subtree says nothing about what is around it.
+ * above and is missing in the first, so that a subtree says nothing about what is around it. Groups
+ * whose path does not fit into FRESHET_PATH_MAX are left out.
  */
 void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstats,
 		 const struct freshet_entry *entries, size_t at, uint32_t depth);

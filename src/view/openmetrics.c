@@ -92,81 +92,95 @@ void metrics_end(struct buf *out, enum metrics_format format)
 		buf_str(out, "# EOF\n");
 }
 
-/* What stands between a sample's name and its value, for every entry of the subtree. */
+/* What stands between a sample's name and its value, for an entry of the subtree. */
+struct label {
+	size_t begin;    /* in the text */
+	uint32_t length; /* 0: there is none, the path does not fit into FRESHET_PATH_MAX */
+	uint32_t path;   /* length of the escaped path within, without what encloses it */
+	uint32_t raw;    /* of the path itself */
+	bool exact;      /* no byte of the path was replaced */
+};
+
 struct labels {
 	struct buf text;
-	size_t *begin;	/* of entry i; one more than there are entries */
-	size_t *length; /* of its escaped path within the text, without what encloses it */
-	bool *exact;	/* no byte of the path was replaced */
+	struct label *label;
 };
 
 static void labels_free(struct labels *l)
 {
 	buf_free(&l->text);
-	free(l->begin);
-	free(l->length);
-	free(l->exact);
+	free(l->label);
 }
 
 #define LABEL_OPEN "{cgroup=\""
 
-static void add_path(struct buf *out, const struct freshet_entry *entries, size_t i, bool *exact)
+/* Nothing for the root. Gives the length of what was not escaped. */
+static uint32_t add_path(struct buf *out, const struct freshet_entry *entries, size_t i,
+			 bool *exact)
 {
+	uint32_t len;
+
 	if (i == 0)
-		return;
-	add_path(out, entries, entries[i].parent, exact);
+		return 0;
+	len = add_path(out, entries, entries[i].parent, exact);
 	buf_char(out, '/');
 	metrics_escape(out, entries[i].name, exact);
+	return len + 1 + (uint32_t)strlen(entries[i].name);
 }
 
-/* A child's path is its parent's, which stands in the text already, and its own name. */
+/* The path of an entry whose parent's label stands in the text already. */
+static void add_child_path(struct labels *l, const struct label *parent, const char *name,
+			   bool *exact, struct buf *scratch)
+{
+	/* The text may move while it grows, so it cannot be copied from itself. */
+	buf_clear(scratch);
+	if (!l->text.error)
+		buf_add(scratch, l->text.data + parent->begin + strlen(LABEL_OPEN), parent->path);
+	buf_add(&l->text, scratch->data, scratch->len);
+	*exact = parent->exact;
+	buf_char(&l->text, '/');
+	metrics_escape(&l->text, name, exact);
+}
+
 static int labels_build(struct labels *l, const struct freshet_entry *entries, size_t at)
 {
 	size_t count = entries[at].size;
-	struct buf parent = BUF_INIT;
+	struct buf scratch = BUF_INIT;
 
-	l->begin = calloc(count + 1, sizeof(*l->begin));
-	l->length = calloc(count, sizeof(*l->length));
-	l->exact = calloc(count, sizeof(*l->exact));
-	if (!l->begin || !l->length || !l->exact)
+	l->label = calloc(count, sizeof(*l->label));
+	if (!l->label)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		const struct freshet_entry *e = &entries[at + i];
+		const struct label *parent = i ? &l->label[e->parent - at] : NULL;
+		struct label *label = &l->label[i];
 		bool exact = true;
-		size_t path;
 
-		l->begin[i] = l->text.len;
+		if (parent &&
+		    (!parent->length || parent->raw + 1 + strlen(e->name) >= FRESHET_PATH_MAX))
+			continue;
+		label->begin = l->text.len;
 		buf_str(&l->text, LABEL_OPEN);
-		path = l->text.len;
-		if (i == 0) {
-			add_path(&l->text, entries, at, &exact);
+		if (parent) {
+			add_child_path(l, parent, e->name, &exact, &scratch);
+			label->raw = parent->raw + 1 + (uint32_t)strlen(e->name);
 		} else {
-			size_t p = e->parent - at;
-
-			/* The text may move while it grows, so it cannot be copied from itself. */
-			buf_clear(&parent);
-			if (!l->text.error)
-				buf_add(&parent, l->text.data + l->begin[p] + strlen(LABEL_OPEN),
-					l->length[p]);
-			buf_add(&l->text, parent.data, parent.len);
-			exact = l->exact[p];
-			buf_char(&l->text, '/');
-			metrics_escape(&l->text, e->name, &exact);
+			label->raw = add_path(&l->text, entries, at, &exact);
 		}
-		l->length[i] = l->text.len - path;
-		l->exact[i] = exact;
-		if (!l->length[i])
+		label->path = (uint32_t)(l->text.len - label->begin - strlen(LABEL_OPEN));
+		label->exact = exact;
+		if (!label->path)
 			buf_char(&l->text, '/');
 		if (!exact) {
 			buf_str(&l->text, "\",id=\"");
 			buf_u64(&l->text, e->id);
 		}
 		buf_str(&l->text, "\"} ");
+		label->length = (uint32_t)(l->text.len - label->begin);
 	}
-	l->begin[count] = l->text.len;
-	if (parent.error)
-		l->text.error = parent.error;
-	buf_free(&parent);
+	if (scratch.error)
+		l->text.error = scratch.error;
+	buf_free(&scratch);
 	return l->text.error;
 }
 
@@ -205,10 +219,10 @@ static void add_column(struct buf *out, enum metrics_format format, const char *
 	if (name.error)
 		out->error = name.error;
 	for (size_t i = 0; i < count && !out->error; i++) {
-		if (!(entries[i].present >> column & 1))
+		if (!(entries[i].present >> column & 1) || !l->label[i].length)
 			continue;
 		buf_add(out, name.data, name.len);
-		buf_add(out, l->text.data + l->begin[i], l->begin[i + 1] - l->begin[i]);
+		buf_add(out, l->text.data + l->label[i].begin, l->label[i].length);
 		add_value(out, stat, entries[i].values[column]);
 		buf_char(out, '\n');
 	}
@@ -228,7 +242,8 @@ void metrics_groups(struct buf *out, enum metrics_format format, const char *pre
 		return;
 	}
 	for (size_t i = 0; i < count; i++)
-		present |= entries[at + i].present;
+		if (labels.label[i].length)
+			present |= entries[at + i].present;
 	for (unsigned column = 0; column < nstats; column++)
 		if (present >> column & 1)
 			add_column(out, format, prefix, &stats[column], column, &labels,

@@ -7,7 +7,8 @@
  *
  * A group's label is cgroup="/a/b". Names are bytes, labels are UTF-8: bytes that are none become
  * U+FFFD, and such a group (and all below it) gets a second label, id="its id", so that two groups
- * are never one series. No other group has that label.
+ * are never one series. No other group has that label. Groups whose path does not fit into
+ * FRESHET_PATH_MAX are left out: labels of deep trees would add up to the square of the depth.
  */
 #ifndef FRESHET_OPENMETRICS_H
 #define FRESHET_OPENMETRICS_H

@@ -409,16 +409,22 @@ const struct top_row *top_model_rows(const struct top_model *m, size_t *count)
 
 void top_model_path(const struct top_model *m, uint32_t group, char *buf, size_t size)
 {
+	static const char cut[] = "..."; /* no path begins so */
 	char path[FRESHET_PATH_MAX];
-	size_t at = sizeof(path) - 1;
+	size_t at = sizeof(path) - 1, whole = 0, len;
 
+	for (uint32_t i = group; i; i = m->now.group[i].parent)
+		whole += strlen(m->now.group[i].name) + 1;
 	path[at] = '\0';
 	for (uint32_t i = group; i; i = m->now.group[i].parent) {
 		const char *name = m->now.group[i].name;
-		size_t len = strlen(name);
 
-		if (len + 1 > at)
+		len = strlen(name);
+		if (whole >= sizeof(path) && len + 1 + strlen(cut) > at) {
+			at -= strlen(cut);
+			memcpy(path + at, cut, strlen(cut));
 			break;
+		}
 		at -= len;
 		memcpy(path + at, name, len);
 		path[--at] = '/';

@@ -78,8 +78,8 @@ int top_model_pass(struct top_model *m, const struct top_pass *pass);
 const struct top_group *top_model_groups(const struct top_model *m, size_t *count);
 const struct top_row *top_model_rows(const struct top_model *m, size_t *count);
 
-/* Path of a group below the model's first one: "" for that, else "/a/b". Always terminated, cut
- * short to size. */
+/* Path of a group below the model's first one: "" for that, else "/a/b"; "..." and its last parts
+ * when it does not fit into FRESHET_PATH_MAX. Always terminated, cut short to size. */
 void top_model_path(const struct top_model *m, uint32_t group, char *buf, size_t size);
 
 /* The lines that lead to a row's name in a tree, two columns a level ("│ ├╴"), appended to b; of the

@@ -56,6 +56,25 @@ TEST(depth)
 	buf_free(&b);
 }
 
+/* Paths of a deep tree would add up to the square of its depth. */
+TEST(paths_that_are_too_long_are_left_out)
+{
+	struct freshet_entry chain[CHAIN + 2];
+	struct buf b = BUF_INIT;
+
+	chain_make(chain);
+	json_groups(&b, stats, NSTATS, chain, 0, JSON_ALL_DEPTHS);
+	buf_char(&b, '\0');
+	REQUIRE(!b.error);
+	EXPECT_EQ(times_in(b.data, b.len, "{\"path\":", 8), 1 + FITS + 1);
+	EXPECT(strstr(b.data, "{\"path\":\"/b\",\"id\":34,\"parent\":1,"), "%s", b.data);
+	buf_clear(&b);
+	/* a subtree: what is above counts */
+	json_groups(&b, stats, NSTATS, chain, FITS, JSON_ALL_DEPTHS);
+	EXPECT_EQ(times_in(b.data, b.len, "{\"path\":", 8), 1);
+	buf_free(&b);
+}
+
 TEST(one_group)
 {
 	struct buf b = BUF_INIT;

@@ -86,6 +86,26 @@ TEST(subtree_keeps_full_path)
 	buf_free(&b);
 }
 
+/* Labels of a deep tree would add up to the square of its depth. */
+TEST(paths_that_are_too_long_are_left_out)
+{
+	static const char sample[] = "cgroup_cpu_usage_seconds_total{";
+	struct freshet_entry chain[CHAIN + 2];
+	struct buf b = BUF_INIT;
+
+	chain_make(chain);
+	metrics_groups(&b, METRICS_TEXT, "cgroup", stats, NSTATS, chain, 0);
+	buf_char(&b, '\0');
+	REQUIRE(!b.error);
+	EXPECT_EQ(times_in(b.data, b.len, sample, strlen(sample)), 1 + FITS + 1);
+	EXPECT(strstr(b.data, "{cgroup=\"/b\"} 5\n"), "%s", b.data);
+	buf_clear(&b);
+	/* a subtree: what is above counts */
+	metrics_groups(&b, METRICS_TEXT, "cgroup", stats, NSTATS, chain, FITS);
+	EXPECT_EQ(times_in(b.data, b.len, sample, strlen(sample)), 1);
+	buf_free(&b);
+}
+
 /* A group without numbers leaves no family behind. */
 TEST(absent_is_absent)
 {

@@ -11,7 +11,7 @@
 
 enum { USAGE, USER, SYSTEM, THROTTLED, NSTATS };
 
-#define MAX 16
+#define MAX 20
 
 /* A tree under construction: groups are added in pre-order. */
 struct tree {
@@ -431,6 +431,29 @@ TEST(guides_draw_the_tree)
 	top_model_guides(m, 3, 1, true, &b);
 	EXPECT(b.len == 2 && !memcmp(b.data, "|-", 2), "the deepest level only");
 	buf_free(&b);
+	top_model_free(m);
+}
+
+/* A path that was cut is not taken for another group's. */
+TEST(paths_that_do_not_fit_say_so)
+{
+	char name[FRESHET_NAME_MAX + 1], path[FRESHET_PATH_MAX];
+	struct top_model *m = NULL;
+	struct tree t;
+
+	memset(name, 'n', FRESHET_NAME_MAX);
+	name[FRESHET_NAME_MAX] = '\0';
+	begin(&t, 1, 1);
+	add(&t, 1, 0, "", 0);
+	for (uint32_t i = 1; i < 18; i++)
+		add(&t, 1 + i, i - 1, i == 17 ? "last" : name, 0);
+	REQUIRE(top_model_new(&m) == 0 && give(m, &t) == 1);
+	top_model_path(m, 15, path, sizeof(path));
+	EXPECT(path[0] == '/' && strlen(path) == 15 * 256);
+	top_model_path(m, 16, path, sizeof(path));
+	EXPECT(!strncmp(path, ".../n", 5) && strlen(path) == 3 + 15 * 256, "%.8s", path);
+	top_model_path(m, 17, path, sizeof(path));
+	EXPECT(!strncmp(path, ".../n", 5) && !strcmp(path + strlen(path) - 5, "/last"));
 	top_model_free(m);
 }
 

@@ -23,8 +23,8 @@ static const struct freshet_stat stats[NSTATS] = {
 /* /, /a, /a/"\<newline>, /a/<ff>, /a/<ff>/x, /a/<fe>, /b */
 static const uint64_t values[][NSTATS] = {
 	{ 5000000000, 0, 0, 0 }, { 1500000000, 7, 4096, (uint64_t)-3 },
-	{ 1, 0, 0, 0 },		 { 2000, 0, 0, 0 },
-	{ 3000, 0, 0, 0 },	 { 4000, 0, 0, 0 },
+	{ 1, 0, 0, 0 },          { 2000, 0, 0, 0 },
+	{ 3000, 0, 0, 0 },       { 4000, 0, 0, 0 },
 	{ 0, 0, 0, 0 },
 };
 
@@ -44,5 +44,34 @@ static const struct freshet_entry entries[] = {
 	{ { 5, 1 }, 14, 1, 1, 2, "\xfe", values[5], BIT(USAGE) },
 	{ { 6, 1 }, 20, 0, 1, 1, "b", values[6], 0 },
 };
+
+/* A chain of names of 255 bytes, as long again as a path can be, and then /b: entries of `chain`. */
+#define CHAIN 32u
+#define FITS  15u /* names that a path has room for */
+
+static inline void chain_make(struct freshet_entry *chain)
+{
+	static char name[FRESHET_NAME_MAX + 1];
+
+	for (uint32_t i = 0; i < FRESHET_NAME_MAX; i++)
+		name[i] = 'n';
+	for (uint32_t i = 0; i <= CHAIN; i++)
+		chain[i] = (struct freshet_entry){ { i, 1 },      i + 1,     i ? i - 1 : 0,
+						   CHAIN + 1 - i, i,         i ? name : "",
+						   values[0],     BIT(USAGE) };
+	chain[0].size++;
+	chain[CHAIN + 1] = (struct freshet_entry){ { CHAIN + 1, 1 }, CHAIN + 2, 0, 1, 1, "b",
+						   values[0],        BIT(USAGE) };
+}
+
+/* How often `needle` is in the n bytes of text. */
+static inline unsigned times_in(const char *text, size_t n, const char *needle, size_t len)
+{
+	unsigned times = 0;
+
+	for (size_t i = 0; i + len <= n; i++)
+		times += __builtin_memcmp(text + i, needle, len) == 0;
+	return times;
+}
 
 #endif
