@@ -42,25 +42,46 @@ struct rendering {
 	enum metrics_format format;
 	const char *path;
 	uint32_t depth;
+	size_t at; /* entry of the path, once it was looked up */
 };
 
-/* Renders from the snapshot. -ENOENT: no such group. */
+/* Looks the path up in the snapshot, so that all ways to write one request share one rendering.
+ * -ENOENT: no such group. */
+static int look_up(struct http *h, struct rendering *what)
+{
+	const struct freshet_entry *entries = freshet_snapshot_entries(h->snapshot);
+	uint32_t height = 0;
+	int error;
+
+	if (strlen(what->path) >= FRESHET_PATH_MAX)
+		return -ENOENT;
+	error = freshet_snapshot_find(h->snapshot, what->path, &what->at);
+	if (error < 0) /* a path that goes astray names nothing, and learns no more than that */
+		return error == -EINVAL ? -ENOENT : error;
+	if (what->depth == JSON_ALL_DEPTHS)
+		return 0;
+	for (size_t i = what->at; i < what->at + entries[what->at].size; i++)
+		if (entries[i].depth - entries[what->at].depth > height)
+			height = entries[i].depth - entries[what->at].depth;
+	if (what->depth >= height)
+		what->depth = JSON_ALL_DEPTHS;
+	return 0;
+}
+
+/* Renders from the snapshot. */
 static int render(struct http *h, const struct rendering *what, struct buf *out)
 {
 	const struct freshet_entry *entries = freshet_snapshot_entries(h->snapshot);
 	const struct freshet_stat *stats;
-	size_t at, nstats;
-	int error;
+	size_t nstats;
 
-	error = freshet_snapshot_find(h->snapshot, what->path, &at);
-	if (error < 0) /* a path that goes astray names nothing, and learns no more than that */
-		return error == -EINVAL || error == -ENAMETOOLONG ? -ENOENT : error;
 	stats = freshet_stats(h->options.view, &nstats);
 	if (what->endpoint == METRICS) {
-		metrics_groups(out, what->format, h->options.prefix, stats, nstats, entries, at);
+		metrics_groups(out, what->format, h->options.prefix, stats, nstats, entries,
+			       what->at);
 		metrics_end(out, what->format);
 	} else {
-		json_groups(out, stats, nstats, entries, at, what->depth);
+		json_groups(out, stats, nstats, entries, what->at, what->depth);
 	}
 	h->rendered_bytes += out->len;
 	return out->error;
@@ -94,7 +115,7 @@ static int find_body(struct http *h, const struct rendering *what, bool gzip, st
 	int error;
 
 	/* The first character says plain or gzip; the rest, what it is. */
-	buf_printf(&key, "p%d/%d/%u%s", what->endpoint, what->format, what->depth, what->path);
+	buf_printf(&key, "p%d/%d/%u/%zu", what->endpoint, what->format, what->depth, what->at);
 	buf_char(&key, '\0');
 	if (key.error)
 		return key.error;
@@ -154,8 +175,8 @@ static void add_own(struct http *h, struct buf *out, enum metrics_format format)
 			   (unsigned long long)h->requests[i]);
 }
 
-static enum MHD_Result send_rendering(struct http *h, struct request *r,
-				      const struct rendering *what, const char *type)
+static enum MHD_Result send_rendering(struct http *h, struct request *r, struct rendering *what,
+				      const char *type)
 {
 	bool gzip = http_accept_gzip(header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING));
 	struct buf head _cleanup_(buf_free) = BUF_INIT;
@@ -166,6 +187,8 @@ static enum MHD_Result send_rendering(struct http *h, struct request *r,
 	int error;
 
 	error = catch_up(h, &moment);
+	if (error == 0)
+		error = look_up(h, what);
 	if (error == 0)
 		error = find_body(h, what, gzip, &body);
 	if (error == -ENOENT)

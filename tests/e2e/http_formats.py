@@ -5,6 +5,7 @@ to the digit."""
 import gzip
 import json
 import os
+import re
 import subprocess
 
 from freshet import Cgroups, Serve
@@ -238,6 +239,47 @@ def own_metrics_count():
     expect(1e6 < value("process_resident_memory_bytes") < 32e6 * 3)
     first = value("freshet_last_pass_age_seconds")
     expect(value("freshet_last_pass_age_seconds") > first, "the age is of now, not of the rendering")
+
+
+@test
+def one_rendering_however_it_is_asked_for():
+    """Else whoever varies his requests makes the server render anew each time, and others wait."""
+    def rendered():
+        return re.search(r"^freshet_rendered_bytes_total (\d+)", served().get("/metrics"), re.M)[1]
+
+    served().get("/api/v1/groups")
+    served().get("/metrics?path=/plain")
+    before = rendered()
+    for n in range(1, 40):
+        served().get("/metrics?path=" + "/" * n)
+        served().get("/metrics?path=" + "/" * n + "plain" + "/" * (n - 1))
+        served().get(f"/api/v1/groups?depth={n + 1}&path=" + "/" * n)
+    equal(rendered(), before)
+
+
+@test
+def deep_trees_do_not_square():
+    """Two hundred levels, whose paths together would take megabytes."""
+    with Cgroups("formats-deep") as deep:
+        levels, at = 200, os.open(deep.path, os.O_RDONLY)
+        held = [at]
+        try:
+            for _ in range(levels):
+                os.mkdir("n" * 200, dir_fd=held[-1])
+                held.append(os.open("n" * 200, os.O_RDONLY, dir_fd=held[-1]))
+            with Serve("--interval", "1h", root=deep.path) as own:
+                groups = json.loads(own.get("/api/v1/groups"))["groups"]
+                equal([len(groups), len(groups[-1]["path"])], [21, 20 * 201])
+                metrics = own.get("/metrics")
+                equal(metrics.count("cgroup_cpu_usage_seconds_total{"), 21)
+                expect(f"freshet_groups {levels + 1}\n" in metrics, "all are counted")
+                long = own.request("/metrics?path=" + ("/" + "n" * 200) * 21)
+                equal([long[0], long[2]], [404, b"path: no such group\n"])
+        finally:
+            for directory in reversed(held[:-1]):
+                os.rmdir("n" * 200, dir_fd=directory)
+            for fd in held:
+                os.close(fd)
 
 
 @test
