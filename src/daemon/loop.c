@@ -119,8 +119,9 @@ static void report(struct daemon *d, int error)
 	if (error == d->failing)
 		return;
 	if (error < 0)
-		fprintf(stderr, "freshet serve: %spass failed: %s%s%s\n", d->view ? "" : "the first ",
-			strerror(-error), error == -ENODEV ? " (is the root cgroup gone?)" : "",
+		fprintf(stderr, "freshet serve: %spass failed: %s%s%s\n",
+			d->view ? "" : "the first ", strerror(-error),
+			error == -ENODEV ? " (is the root cgroup gone?)" : "",
 			d->view ? "; serving the last numbers with their age, and trying again"
 				: "");
 	else
