@@ -108,24 +108,37 @@ static __always_inline void add(struct pass_counters *to, const struct cgroup_ba
 		to->force_idle += b->forceidle_sum;
 }
 
+static __always_inline void set(struct pass_counters *to, const struct cgroup_base_stat *b)
+{
+	to->stime = b->cputime.stime;
+	to->utime = b->cputime.utime;
+	to->exec = b->cputime.sum_exec_runtime;
+	to->nice_ = bpf_core_field_exists(b->ntime) ? b->ntime : 0;
+	to->force_idle = bpf_core_field_exists(b->forceidle_sum) ? b->forceidle_sum : 0;
+}
+
 /*
  * Kernel memory at a computed address as a cgroup_base_stat: where bpf_rdonly_cast exists, plain
  * loads that the kernel's exception table guards; otherwise a copy on the stack, whose fields the
  * same relocated offsets find.
  */
 #define BASE_STAT_ROOM 64 /* five words today */
-static __always_inline void add_at(struct pass_counters *to, u64 at, bool direct)
+static __always_inline void add_at(struct pass_counters *to, u64 at, bool first, bool direct)
 {
 	u64 copy[BASE_STAT_ROOM / sizeof(u64)] = {};
 	u32 size = bpf_core_type_size(struct cgroup_base_stat);
 
-	if (direct) {
-		add(to,
-		    bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct cgroup_base_stat)));
-		return;
-	}
-	bpf_probe_read_kernel(copy, size < BASE_STAT_ROOM ? size : BASE_STAT_ROOM, (void *)at);
-	add(to, (struct cgroup_base_stat *)copy);
+	const struct cgroup_base_stat *b = (void *)copy;
+
+	if (direct)
+		b = bpf_rdonly_cast((void *)at, bpf_core_type_id_kernel(struct cgroup_base_stat));
+	else
+		bpf_probe_read_kernel(copy, size < BASE_STAT_ROOM ? size : BASE_STAT_ROOM,
+				      (void *)at);
+	if (first)
+		set(to, b);
+	else
+		add(to, b);
 }
 
 /* Offset of a field of the per-CPU structure, whichever this kernel has. */
@@ -149,36 +162,37 @@ static __always_inline u64 on_cpu(const struct sum *s, u32 i)
 /* bpf_loop() pays an indirect call a turn, so a turn is four CPUs, and the first needs no call. */
 #define CPUS_A_TURN 4u
 
-static __always_inline int sum_turn(u32 turn, struct sum *s, bool direct)
+static __always_inline int sum_turn(u32 turn, struct sum *s, bool first, bool direct)
 {
 	u32 i = turn * CPUS_A_TURN, cpus = ctl.cpus;
 
-	add_at(s->own, on_cpu(s, i) + PERCPU_OFFSET(bstat), direct);
+	add_at(s->own, on_cpu(s, i) + PERCPU_OFFSET(bstat), first, direct);
 	if (i + 1 < cpus)
-		add_at(s->own, on_cpu(s, i + 1) + PERCPU_OFFSET(bstat), direct);
+		add_at(s->own, on_cpu(s, i + 1) + PERCPU_OFFSET(bstat), false, direct);
 	if (i + 2 < cpus)
-		add_at(s->own, on_cpu(s, i + 2) + PERCPU_OFFSET(bstat), direct);
+		add_at(s->own, on_cpu(s, i + 2) + PERCPU_OFFSET(bstat), false, direct);
 	if (i + 3 < cpus)
-		add_at(s->own, on_cpu(s, i + 3) + PERCPU_OFFSET(bstat), direct);
+		add_at(s->own, on_cpu(s, i + 3) + PERCPU_OFFSET(bstat), false, direct);
 	return 0;
 }
 
 static int later_turn_direct(u32 turn, struct sum *s)
 {
-	return sum_turn(turn + 1, s, true);
+	return sum_turn(turn + 1, s, false, true);
 }
 
 static int later_turn_copied(u32 turn, struct sum *s)
 {
-	return sum_turn(turn + 1, s, false);
+	return sum_turn(turn + 1, s, false, false);
 }
 
 static __always_inline int ledger_cpu(u32 i, struct sum *s, bool direct)
 {
-	add_at(&s->ledger->own, on_cpu(s, i) + PERCPU_OFFSET(last_bstat), direct);
+	add_at(&s->ledger->own, on_cpu(s, i) + PERCPU_OFFSET(last_bstat), false, direct);
 	if (bpf_core_type_exists(struct cgroup_rstat_base_cpu) ||
 	    bpf_core_field_exists(struct cgroup_rstat_cpu, subtree_bstat))
-		add_at(&s->ledger->subtree, on_cpu(s, i) + PERCPU_OFFSET(subtree_bstat), direct);
+		add_at(&s->ledger->subtree, on_cpu(s, i) + PERCPU_OFFSET(subtree_bstat), false,
+		       direct);
 	return 0;
 }
 
@@ -261,45 +275,47 @@ static __always_inline bool read_throttle(struct cgroup *cgrp, u32 at, bool dire
 }
 
 /*
- * The next record. Number and flags live in memory and not in registers: the verifier would follow
- * each of their values through all that comes after.
+ * The next record. Its number lives in memory, and the flags are computed without a branch: the
+ * verifier would follow each of their values through all that comes after.
+ *
+ * cgrp and cast are the same cgroup. The kernel's JIT guards each load through `cast`; but for each
+ * pointer loaded from a trusted structure its verifier searches the whole BTF by name, five times
+ * and on each path (btf_nested_type_is_trusted). So numbers come from cgrp and pointers from cast.
  */
-static __always_inline void read_cgroup(struct cgroup *cgrp, bool direct)
+static __always_inline void read_cgroup(struct cgroup *cgrp, struct cgroup *cast, bool direct)
 {
 	u32 at = ctl.count++;
 	struct pass_record *rec = bpf_map_lookup_elem(&records, &at);
 	u32 turns = (ctl.cpus + CPUS_A_TURN - 1) / CPUS_A_TURN;
 	struct sum sum = {};
+	u32 dying, losing;
 
 	if (!rec)
 		return; /* more cgroups than room: ctl.count tells */
 	rec->serial = cgrp->self.serial_nr;
 	rec->level = cgrp->level;
-	rec->flags = 0;
-	if (!(cgrp->self.flags & CSS_ONLINE))
-		rec->flags |= PASS_DYING;
-	if (cgrp->nr_dying_descendants)
-		rec->flags |= PASS_LOSING;
-	__builtin_memset(&rec->own, 0, sizeof(rec->own));
+	dying = (~cgrp->self.flags / CSS_ONLINE & 1) * PASS_DYING;
+	losing = ((u32)-cgrp->nr_dying_descendants >> 31) * PASS_LOSING;
+	rec->flags = dying | losing;
 
 	sum.own = &rec->own;
-	if (bpf_core_field_exists(cgrp->rstat_base_cpu))
-		sum.percpu = AS_NUMBER(cgrp->rstat_base_cpu);
+	if (bpf_core_field_exists(cast->rstat_base_cpu))
+		sum.percpu = AS_NUMBER(cast->rstat_base_cpu);
 	else
-		sum.percpu = AS_NUMBER(((struct cgroup___6_15 *)cgrp)->rstat_cpu);
+		sum.percpu = AS_NUMBER(((struct cgroup___6_15 *)cast)->rstat_cpu);
 	/* The ledger before the counters, so that own time handed on meanwhile is not missed. */
 	if (ctl.ledger)
 		read_ledger(cgrp, at, &sum, direct);
-	sum_turn(0, &sum, direct);
+	sum_turn(0, &sum, true, direct);
 	if (turns > 1)
 		bpf_loop(turns - 1, direct ? later_turn_direct : later_turn_copied, &sum, 0);
 
-	if (rec->flags & PASS_DYING)
+	if (dying)
 		return;
-	if (read_throttle(cgrp, at, direct))
+	if (read_throttle(cast, at, direct))
 		rec->flags |= PASS_THROTTLE;
 	if (rec->serial > ctl.known && at >= ctl.name_from)
-		read_name(cgrp, rec->serial);
+		read_name(cast, rec->serial);
 }
 
 /* ---- the walks ---- */
@@ -336,11 +352,10 @@ int pass_walk(void *unused)
 	read_born(root);
 	bpf_iter_css_new(&it, &root->self, BPF_CGROUP_ITER_DESCENDANTS_PRE);
 	while ((css = bpf_iter_css_next(&it))) {
-		/* The cast takes away the verifier's trust, and with it most of the time that loading
-		 * takes: for each pointer read from a trusted structure, on each path, the kernel
-		 * searches its whole BTF by name, five times (btf_nested_type_is_trusted). */
-		css = bpf_rdonly_cast(css, bpf_core_type_id_kernel(struct cgroup_subsys_state));
-		read_cgroup(css->cgroup, true);
+		struct cgroup *cgrp = css->cgroup;
+
+		read_cgroup(cgrp, bpf_rdonly_cast(cgrp, bpf_core_type_id_kernel(struct cgroup)),
+			    true);
 	}
 	bpf_iter_css_destroy(&it);
 	bpf_cgroup_release(root);
@@ -358,6 +373,6 @@ int pass_iter(struct bpf_iter__cgroup *ctx)
 		return 0;
 	if (!ctl.count)
 		read_born(cgrp);
-	read_cgroup(cgrp, false);
+	read_cgroup(cgrp, cgrp, false);
 	return 0;
 }

@@ -4,12 +4,14 @@
  * without a flush (src/bpf/pass.bpf.c), kept as a tree (host_tree.c).
  *
  * A pass is one run while nothing appears or vanishes, be it between two passes (host_reading.born).
- * After that it runs with the ledger, which shows what vanished cgroups left in their parents, until
- * two readings of it agree, and goes on reading the ledger for LEDGER_NS: a release takes the kernel
- * a moment (its work item first takes the cgroup off its parent's list, then flushes it).
+ * A change begins a round: runs with the ledger, which shows what vanished cgroups left in their
+ * parents, until every group's has been proved once since (ledger.h). The first pass LEDGER_NS after
+ * the last change makes one more round, because a release takes the kernel a moment: its work item
+ * first takes the cgroup off its parent's list, then flushes it.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +24,7 @@
 #include "source/parse.h"
 #include "source/source.h"
 
-#define LEDGER_NS    (2 * NSEC_PER_SEC)
+#define LEDGER_NS    (200 * NSEC_PER_MSEC)
 #define LEDGER_TRIES 6  /* readings in one pass; then what has not settled waits for the next */
 #define TORN_TRIES   16 /* walks that were no tree */
 #define NAME_SLACK   (PASS_MAX_NAMES / 4) /* cgroups that may go from one run to the next */
@@ -31,10 +33,12 @@ struct bpf_source {
 	struct source base;
 	struct bpf_run *run;
 	struct host_tree *tree;
-	int root_stat;         /* cpu.stat of the real root, or -1 */
-	uint64_t ledger_until; /* both CLOCK_MONOTONIC, ns */
-	uint64_t last_run;
-	uint32_t born; /* as of the last run: host_reading.born */
+	int root_stat;       /* cpu.stat of the real root, or -1 */
+	uint32_t born;       /* as of the last run: host_reading.born */
+	uint32_t round;      /* of the ledger */
+	bool owing;          /* the round is not settled */
+	bool once_more;      /* a round is due LEDGER_NS after changed_ns */
+	uint64_t changed_ns; /* CLOCK_MONOTONIC */
 	uint64_t root_value[HOST_NSTATS];
 	uint64_t root_present;
 };
@@ -75,23 +79,49 @@ static int read_root(struct bpf_source *b)
 	return 0;
 }
 
-/* Runs until the tree is named and the ledger settled, or tries are used up. */
-static int run_all(struct bpf_source *b)
+/* Begins a round of the ledger if this run calls for one. */
+static bool new_round(struct bpf_source *b, const struct host_reading *r, int bits, bool *losing)
 {
-	bool ledger = b->last_run < b->ledger_until;
+	bool changed = bits & TREE_CHANGED || r->born != b->born;
+
+	b->born = r->born;
+	if (changed) {
+		b->changed_ns = r->at_ns;
+		b->once_more = true;
+	} else if (!(bits & TREE_LOSING) || *losing || !bpf_run_holds_mutex(b->run)) {
+		return false;
+	}
+	/* That iterator hides the dying, who live on in the ledger alone: a round in each pass. */
+	*losing = bits & TREE_LOSING;
+	b->round++;
+	b->owing = true;
+	return true;
+}
+
+/* Runs until the tree is named and the round settled, or tries are used up. */
+static int run_all(struct bpf_source *b, uint64_t now_ns)
+{
 	unsigned torn = 0, naming = 0, readings = 0;
+	bool losing = false;
 	uint64_t known;
 	uint32_t from;
 
+	if (b->once_more && now_ns - b->changed_ns >= LEDGER_NS) {
+		b->once_more = false;
+		b->owing = true;
+		b->round++;
+	}
 	host_tree_unnamed(b->tree, &known, &from);
 	from = 0;
 	for (;;) {
+		bool ledger = b->owing;
 		struct host_reading r;
 		int bits, err;
 
 		err = bpf_run(b->run, ledger, known, from, &r);
 		if (err)
 			return err;
+		r.round = b->round;
 		bits = host_tree_take(b->tree, &r);
 		if (bits == -EAGAIN && ++torn < TORN_TRIES)
 			continue;
@@ -99,23 +129,15 @@ static int run_all(struct bpf_source *b)
 			return bits;
 
 		readings += ledger;
-		b->last_run = r.at_ns;
-		if (bits & TREE_CHANGED || r.born != b->born) {
-			b->ledger_until = r.at_ns + LEDGER_NS;
-			ledger = true;
-		}
-		if (bits & TREE_LOSING && bpf_run_holds_mutex(b->run))
-			ledger = true;
-		b->born = r.born;
+		if (!new_round(b, &r, bits, &losing) && ledger)
+			b->owing = bits & TREE_UNSETTLED;
 
 		/* What goes in front of the first unnamed one meanwhile, moves it forward. */
 		host_tree_unnamed(b->tree, &known, &from);
 		from -= from < NAME_SLACK ? from : NAME_SLACK;
 		if (bits & TREE_UNNAMED && naming++ <= 2 * r.count / PASS_MAX_NAMES + 1)
 			continue;
-		if (!ledger || readings == LEDGER_TRIES)
-			return 0;
-		if (readings && !(bits & TREE_UNSETTLED))
+		if (!b->owing || readings >= LEDGER_TRIES)
 			return 0;
 		if (readings > 1)
 			bpf_run_wait(b->run);
@@ -128,7 +150,7 @@ static int bpf_pass(struct source *s, struct source_tree *tree)
 	uint64_t begin = clock_ns();
 	int err;
 
-	err = run_all(b);
+	err = run_all(b, begin);
 	if (!err && b->root_stat >= 0)
 		err = read_root(b);
 	if (err)
@@ -136,7 +158,6 @@ static int bpf_pass(struct source *s, struct source_tree *tree)
 	host_tree_finish(b->tree, b->root_value, b->root_present, tree);
 	tree->begin_ns = begin;
 	tree->gone = 0; /* what goes while the pass walks is simply not met */
-	tree->left_out = 0;
 	return 0;
 }
 

@@ -26,6 +26,7 @@ struct host_reading {
 	uint32_t names;
 	uint32_t born;  /* another number when cgroups were made, wherever, since the last run */
 	uint64_t at_ns; /* CLOCK_MONOTONIC, after the run */
+	uint32_t round; /* set by the caller: the ledger proved in an earlier one is owed again */
 };
 
 /*

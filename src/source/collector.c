@@ -108,12 +108,12 @@ static int open_root(const char *path, enum collector_source wanted, uint32_t ma
 static int reopen(struct collector *c)
 {
 	struct source *source;
-	char why[512];
+	char root[sizeof(c->root)], why[512];
 	int r;
 
 	if (!c->path)
 		return -ENODEV;
-	r = open_root(c->path, c->wanted, c->max_groups, &source, c->root, why, sizeof(why));
+	r = open_root(c->path, c->wanted, c->max_groups, &source, root, why, sizeof(why));
 	if (r < 0)
 		return r;
 	c->source->ops->free(c->source);

@@ -25,6 +25,7 @@ struct node {
 	struct pass_counters own; /* while the lists are rebuilt; else in last[] */
 	struct pass_counters total;
 	struct ledger ledger;
+	uint32_t round; /* the last in which the ledger was proved */
 	struct cputime said;
 };
 
@@ -53,6 +54,7 @@ struct host_tree {
 	uint64_t passes;
 	uint64_t shape;
 	uint64_t known;
+	uint32_t unnamed; /* living, but not shown */
 	uint32_t unnamed_from;
 	uint64_t root_id;
 	char *root_name;  /* "", until the root's node owns it */
@@ -331,6 +333,7 @@ static bool choose_shown(struct host_tree *t)
 	uint64_t known = 0, first_unnamed = UINT64_MAX;
 
 	t->nshown = 0;
+	t->unnamed = 0;
 	t->unnamed_from = 0;
 	for (uint32_t i = 0; i < t->count; i++) {
 		struct node *n = l->node[i];
@@ -348,7 +351,7 @@ static bool choose_shown(struct host_tree *t)
 		if (i > 0 && l->last[i].flags & PASS_DYING)
 			continue;
 		if (!g->name) {
-			if (first_unnamed == UINT64_MAX)
+			if (!t->unnamed++)
 				t->unnamed_from = i;
 			if (n->serial < first_unnamed)
 				first_unnamed = n->serial;
@@ -361,9 +364,9 @@ static bool choose_shown(struct host_tree *t)
 		l->shown_at[i] = t->nshown;
 		l->shown[t->nshown++] = g;
 	}
-	t->known = first_unnamed == UINT64_MAX ? known : first_unnamed - 1;
+	t->known = t->unnamed ? first_unnamed - 1 : known;
 	t->shape++;
-	return first_unnamed != UINT64_MAX;
+	return t->unnamed > 0;
 }
 
 void host_tree_unnamed(const struct host_tree *t, uint64_t *known, uint32_t *from)
@@ -384,7 +387,8 @@ static bool words_equal(const void *a, const void *b, size_t words)
 	return !differ;
 }
 
-/* Believes the ledger of entry i if it may: what the removed left is added to up[i]. */
+/* Believes the ledger of entry i if it may: what the removed left is added to up[i]. False: it has
+ * not been proved in this round. */
 static bool settle(struct host_tree *t, uint32_t i, const struct host_reading *r)
 {
 	struct lists *l = &t->l;
@@ -395,7 +399,8 @@ static bool settle(struct host_tree *t, uint32_t i, const struct host_reading *r
 #endif
 	if (!ledger_reading(&l->node[i]->ledger, &r->ledger[i], &l->handed[i], t->has_subtree,
 			    r->at_ns))
-		return false;
+		return l->node[i]->round == r->round;
+	l->node[i]->round = r->round;
 	have = l->node[i]->total;
 	counters_add(&have, &l->up[i]);
 	should = l->node[i]->ledger.left;
@@ -405,7 +410,7 @@ static bool settle(struct host_tree *t, uint32_t i, const struct host_reading *r
 	return true;
 }
 
-/* The backward sweep. True: every ledger reading agreed. */
+/* The backward sweep. True: every group's ledger has been proved in this round. */
 static bool climb(struct host_tree *t, const struct host_reading *r)
 {
 	struct lists *l = &t->l;
@@ -526,4 +531,5 @@ void host_tree_finish(struct host_tree *t, const uint64_t *root_value, uint64_t 
 	tree->shape = t->shape;
 	tree->group = l->shown;
 	tree->count = t->nshown;
+	tree->left_out = t->unnamed;
 }

@@ -29,7 +29,7 @@ void host_tree_free(struct host_tree *t);
 
 #define TREE_CHANGED   1 /* cgroups appeared or vanished */
 #define TREE_UNNAMED   2 /* some have no name yet: see host_tree_unnamed() */
-#define TREE_UNSETTLED 4 /* with a ledger: some readings of it do not agree yet */
+#define TREE_UNSETTLED 4 /* with a ledger: some groups' is not proved yet in this round */
 #define TREE_LOSING    8 /* some have dying descendants */
 
 /*
@@ -42,7 +42,7 @@ int host_tree_take(struct host_tree *t, const struct host_reading *r);
 void host_tree_unnamed(const struct host_tree *t, uint64_t *known, uint32_t *from);
 
 /* Ends a pass of one or more runs: computes the numbers of what changed and fills *tree (but for
- * begin_ns, gone and left_out). root_value, root_present: the machine's, when top. */
+ * begin_ns and gone). root_value, root_present: the machine's, when top. */
 void host_tree_finish(struct host_tree *t, const uint64_t *root_value, uint64_t root_present,
 		      struct source_tree *tree);
 

@@ -11,7 +11,7 @@ bool ledger_reading(struct ledger *l, const struct pass_ledger *of,
 		       counters_equal(&l->own, &of->own) && counters_equal(&l->handed, handed) &&
 		       counters_equal(&l->subtree, &of->subtree);
 	struct pass_counters left = of->all;
-	bool sound;
+	bool sound, proved;
 
 	l->all = of->all;
 	l->own = of->own;
@@ -24,13 +24,16 @@ bool ledger_reading(struct ledger *l, const struct pass_ledger *of,
 		l->left = left;
 		l->since_ns = at_ns;
 		l->same = sound;
-		return false;
+		return sound && counters_equal(&left, &l->believed);
 	}
 	l->same++;
+	proved = (has_subtree && unmoved && counters_equal(&of->all, &of->subtree)) ||
+		 (l->same >= 3 && at_ns - l->since_ns >= LEDGER_SPAN_NS);
 #ifdef PLANT_TWO_READINGS /* for the test with a simulated kernel, which must notice it */
-	return true;
+	proved = true;
 #endif
-	if (has_subtree && unmoved && counters_equal(&of->all, &of->subtree))
-		return true;
-	return l->same >= 3 && at_ns - l->since_ns >= LEDGER_SPAN_NS;
+	if (!proved)
+		return counters_equal(&left, &l->believed);
+	l->believed = left;
+	return true;
 }

@@ -18,7 +18,8 @@
  *   - If at that instant B(C) = S(C), no flush was between raising B(C) and what follows from it.
  * Both together prove the reading whole. Where S is missing (before 6.6), or does not come to equal
  * B (6.17 and 6.18 could lose a CPU's place in the flush list), `left` itself must stay the same
- * over three readings and LEDGER_SPAN_NS. tests/unit/host_tree.c plays all this through.
+ * over three readings and LEDGER_SPAN_NS. A reading that comes to what was believed already changes
+ * nothing and needs no proof: left never falls, so what was true once is at most too little. tests/unit/host_tree.c plays all this through.
  */
 #ifndef FRESHET_LEDGER_H
 #define FRESHET_LEDGER_H
@@ -34,9 +35,10 @@ struct ledger {
 	/* the last reading */
 	struct pass_counters all, own, handed, subtree;
 	bool read;
-	struct pass_counters left; /* what it came to */
-	uint64_t since_ns;         /* left has been the same since */
-	unsigned same;             /* readings in which it was */
+	struct pass_counters left;     /* what it came to */
+	uint64_t since_ns;             /* left has been the same since */
+	unsigned same;                 /* readings in which it was */
+	struct pass_counters believed; /* the last left that was proved; 0 at first */
 };
 
 /* A reading at at_ns: of = what the pass wrote of the cgroup, handed = the sum of its children's L.

@@ -31,7 +31,7 @@ struct source_tree {
 	struct source_group **group; /* in pre-order; [0] is the root */
 	uint32_t count;
 	uint32_t gone;     /* groups that vanished while this pass looked at them */
-	uint32_t left_out; /* groups that found no room */
+	uint32_t left_out; /* groups that found no room, or whose name is not known yet */
 	uint64_t begin_ns; /* CLOCK_MONOTONIC before the first number was read */
 };
 
