@@ -163,12 +163,20 @@ static bool satisfied(const struct http *h, const struct request *r)
 	return freshet_last_pass(h->options.view, &moment) == 0 && moment.begin_ns >= r->since_ns;
 }
 
+/* How long a pass is waited for. Who has left meanwhile is seen only when he is answered. */
+static uint64_t patience(struct http *h)
+{
+	uint64_t limit = http_stale_ns(h->options.interval_ns);
+
+	return limit > CROWDED_NS && conns_crowded(&h->conns) ? CROWDED_NS : limit;
+}
+
 bool http_wait(struct http *h, struct request *r)
 {
 	bool suspended = false;
 
 	pthread_mutex_lock(&h->lock);
-	if (!h->stopping && !satisfied(h, r) && clock_ns() < r->deadline_ns) {
+	if (!h->stopping && !satisfied(h, r) && clock_ns() - r->asked_ns < patience(h)) {
 		set_state(h, r, CONN_WAITING, NULL);
 		r->next = h->waiting;
 		h->waiting = r;
@@ -184,10 +192,10 @@ bool http_wait(struct http *h, struct request *r)
 /* Lets go of those who have what they wait for, or have waited too long, or all. */
 static void resume(struct http *h, bool all)
 {
-	uint64_t now = clock_ns();
+	uint64_t now = clock_ns(), limit = patience(h);
 
 	for (struct request **at = &h->waiting, *r; (r = *at);) {
-		if (!all && !satisfied(h, r) && now < r->deadline_ns) {
+		if (!all && !satisfied(h, r) && now - r->asked_ns < limit) {
 			at = &r->next;
 			continue;
 		}

@@ -267,7 +267,7 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 	struct rendering what = { .endpoint = GROUPS,
 				  .path = path_parameter(r),
 				  .depth = JSON_ALL_DEPTHS };
-	uint64_t age, now = clock_ns(), limit = http_stale_ns(h->options.interval_ns);
+	uint64_t age, now = clock_ns();
 	struct freshet_moment last;
 
 	if (http_accept(header(r, MHD_HTTP_HEADER_ACCEPT), &offered, 1) < 0)
@@ -275,12 +275,12 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 	if (depth && !parse_depth(depth, &what.depth))
 		return http_say(h, r, MHD_HTTP_BAD_REQUEST,
 				"depth: not a number of levels, such as 1");
-	if (max_age && !r->deadline_ns) {
+	if (max_age && !r->asked_ns) {
 		if (duration_parse(max_age, &age) < 0)
 			return http_say(h, r, MHD_HTTP_BAD_REQUEST,
 					"max_age: not a time, such as 100ms");
 		r->since_ns = age < now ? now - age : 0;
-		r->deadline_ns = now + limit;
+		r->asked_ns = now;
 	}
 	if (r->since_ns) {
 		if (http_wait(h, r))
@@ -288,7 +288,7 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 		if (freshet_last_pass(h->options.view, &last) < 0 || last.begin_ns < r->since_ns)
 			return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE,
 					"max_age: no pass that young within %.1f s",
-					(double)limit / 1e9);
+					(double)(now - r->asked_ns) / 1e9);
 	}
 	return send_rendering(h, r, &what, "application/json");
 }
@@ -346,7 +346,7 @@ enum MHD_Result http_answer(struct http *h, struct request *r, const char *metho
 	for (unsigned i = 0; i < NOWHERE && r->parsed == 0; i++)
 		if (strcmp(endpoints[i].path, r->target.path) == 0)
 			e = (enum endpoint)i;
-	if (!r->deadline_ns) /* else it was counted before it waited */
+	if (!r->asked_ns) /* else it was counted before it waited */
 		h->requests[e]++;
 
 	if (r->parsed == -E2BIG)

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <sys/socket.h>
 
-#include "base/clock.h"
-
 /* Idle connections are kept over a usual scrape interval of a minute. */
 static const uint64_t limits[] = {
 	[CONN_NEW] = 20 * NSEC_PER_SEC,
@@ -14,7 +12,6 @@ static const uint64_t limits[] = {
 	[CONN_WAITING] = UINT64_MAX, /* is ended by whom it waits for */
 	[CONN_ANSWERING] = 30 * NSEC_PER_SEC,
 };
-#define CROWDED_NS (5 * NSEC_PER_SEC) /* each, with half of the table in use */
 
 void conns_init(struct conns *t)
 {
@@ -67,13 +64,28 @@ void conns_state(struct conns *t, struct conn *c, enum conn_state state, const s
 	pthread_mutex_unlock(&t->lock);
 }
 
+static bool crowded(const struct conns *t)
+{
+	return t->count > CONNS_MAX / 2;
+}
+
+bool conns_crowded(struct conns *t)
+{
+	bool yes;
+
+	pthread_mutex_lock(&t->lock);
+	yes = crowded(t);
+	pthread_mutex_unlock(&t->lock);
+	return yes;
+}
+
 void conns_sweep(struct conns *t, uint64_t now_ns)
 {
 	pthread_mutex_lock(&t->lock);
 	for (struct conn *c = t->first; c; c = c->next) {
 		uint64_t limit = limits[c->state];
 
-		if (t->count > CONNS_MAX / 2 && c->state != CONN_WAITING)
+		if (crowded(t) && c->state != CONN_WAITING)
 			limit = CROWDED_NS;
 		if (now_ns > c->since_ns && now_ns - c->since_ns > limit)
 			shutdown(c->fd, SHUT_RDWR);

@@ -14,6 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
 #include "view/http_body.h"
 
 #define CONNS_MAX 1024u /* open at once; further ones wait in the listen queue */
@@ -48,6 +49,10 @@ void conns_remove(struct conns *t, struct conn *c);
 
 void conns_state(struct conns *t, struct conn *c, enum conn_state state, const struct body *body,
 		 uint64_t now_ns);
+
+/* More than half of the table is in use: nobody may take longer than CROWDED_NS for anything. */
+#define CROWDED_NS (5 * NSEC_PER_SEC)
+bool conns_crowded(struct conns *t);
 
 /* Shuts down those that have had their time. Any thread. */
 void conns_sweep(struct conns *t, uint64_t now_ns);

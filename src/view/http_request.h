@@ -39,14 +39,15 @@ struct request {
 	int parsed;           /* 0 or what http_target_parse() gave */
 	bool begun;           /* MHD has shown it to us before */
 	uint64_t since_ns;    /* wants a pass begun then or later; 0: any will do */
-	uint64_t deadline_ns; /* of waiting for it */
+	uint64_t asked_ns;    /* when it came, if it may have to wait; else 0 */
 	struct request *next; /* in http.waiting */
 };
 
 /* Answers a request that is complete; or gives MHD_YES without an answer after http_wait(). */
 enum MHD_Result http_answer(struct http *h, struct request *r, const char *method);
 
-/* Suspends the request unless the pass it wants is there. True: it is suspended. */
+/* Suspends the request unless the pass it wants is there, or has been waited for long enough. True:
+ * it is suspended. */
 bool http_wait(struct http *h, struct request *r);
 
 /* Queues a response and gives up the caller's reference; body may be NULL. */

@@ -307,6 +307,24 @@ def a_client_that_leaves_while_it_waits():
 
 
 @test
+def many_who_wait_long_keep_nobody_out():
+    """No pass comes, and who has left is not seen to have: the table would stay full for hours."""
+    with Cgroups("crowd") as few, Serve("--interval", "1h", "--max-cpu", "0", root=few.path) as own:
+        begin = time.monotonic()
+        for _ in range(1100):
+            with socket.create_connection(("127.0.0.1", own.port), timeout=20) as s:
+                s.sendall(b"GET /api/v1/groups?max_age=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+        equal(own.request("/healthz", timeout=30)[0], 200)
+        note(f"an answer after {time.monotonic() - begin:.1f} s")
+        with socket.create_connection(("127.0.0.1", own.port), timeout=2) as s:
+            s.sendall(b"GET /api/v1/groups?max_age=0 HTTP/1.1\r\nHost: x\r\n\r\n")
+            try:
+                expect(not s.recv(1), "with room enough, patience is what it was")
+            except TimeoutError:
+                pass
+
+
+@test
 def it_still_runs_and_ends():
     equal(served().stop(), 0)
     equal([line for line in served().lines if not line.startswith("freshet ")], [])
