@@ -105,8 +105,9 @@ struct freshet_snapshot;
  */
 FRESHET_API int freshet_attach(const char *path, struct freshet_view **ret);
 
-/* The same for an open descriptor, which stays the caller's. Such a view knows no path: reattach
- * gives -EINVAL, refresh -EOPNOTSUPP. */
+/* The same for an open descriptor, which stays the caller's: its file is opened anew through
+ * /proc/self/fd (-ENOENT where /proc is not mounted). Such a view knows no path: reattach gives
+ * -EINVAL, refresh -EOPNOTSUPP. */
 FRESHET_API int freshet_attach_fd(int fd, struct freshet_view **ret);
 
 /* Unmaps; NULL is fine. Groups, stats and strings of the view end with it; snapshots stay. */

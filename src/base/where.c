@@ -10,9 +10,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+static bool ends_in(const char *name, const char *end)
+{
+	size_t len = strlen(name), tail = strlen(end);
+
+	return len >= tail && !strcmp(name + len - tail, end);
+}
+
+/* Not what the writer of another name makes beside it (core/segment_file.h). */
 static bool good_name(const char *name)
 {
-	if (!*name || *name == '.')
+	if (!*name || *name == '.' || ends_in(name, ".new") || ends_in(name, ".lock"))
 		return false;
 	for (const char *p = name; *p; p++)
 		if (!((*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') ||

@@ -278,8 +278,6 @@ int freshet_attach_fd(int fd, struct freshet_view **ret)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	own = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 	if (own < 0)
-		own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-	if (own < 0)
 		return -errno;
 	return view_new(own, NULL, ret);
 }

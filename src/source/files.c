@@ -201,6 +201,8 @@ static int read_numbers(struct files *f, struct group *g, int fd)
 
 	if (n < 0 && errno == ENODEV)
 		return FILES_GONE;
+	if (n < 0) /* no memory, say: the last numbers stand */
+		return FILES_OK;
 	if (n > 0 && parse_cpu_stat(text, (size_t)n, value, &present) < 0)
 		present = 0;
 	group_update(f, g, value, present);
