@@ -201,7 +201,7 @@ static int read_numbers(struct files *f, struct group *g, int fd)
 
 	if (n < 0 && errno == ENODEV)
 		return FILES_GONE;
-	if (n < 0) /* no memory, say: the last numbers stand */
+	if (n < 0 && g->pub.changed) /* no memory, say: the last numbers stand */
 		return FILES_OK;
 	if (n > 0 && parse_cpu_stat(text, (size_t)n, value, &present) < 0)
 		present = 0;
