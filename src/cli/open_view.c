@@ -235,7 +235,7 @@ int open_view(const struct open_options *options, struct open_view *ret)
 {
 	char file[FRESHET_PATH_MAX], reason[REASON_SIZE];
 	struct freshet_group group;
-	int r;
+	int r, len;
 
 	*ret = (struct open_view){ 0 };
 	if (!options->segment || !strcmp(options->segment, WHERE_DEFAULT))
@@ -253,10 +253,15 @@ int open_view(const struct open_options *options, struct open_view *ret)
 		complain(file, reason);
 		return r;
 	}
-	snprintf(ret->target, sizeof(ret->target), "%s%s",
-		 options->path && options->path[0] == '/' ? "" : "/",
-		 options->path ? options->path : "");
-	r = freshet_find(ret->view, ret->target, &group);
+	len = snprintf(ret->target, sizeof(ret->target), "%s%s",
+		       options->path && options->path[0] == '/' ? "" : "/",
+		       options->path ? options->path : "");
+	if (len < 0 || (size_t)len >= sizeof(ret->target))
+		r = -ENAMETOOLONG;
+	else
+		r = freshet_find(ret->view, ret->target, &group);
+	if (r == 0) /* without a second slash */
+		r = freshet_path(ret->view, group, ret->target, sizeof(ret->target));
 	if (r < 0) {
 		complain(ret->target, r == -ENOENT   ? "no such group in the segment"
 				      : r == -EINVAL ? "a path may not have . or .. as a part"

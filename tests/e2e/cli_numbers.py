@@ -251,6 +251,17 @@ def a_segment_named_has_paths_of_its_own():
 
 
 @test
+def paths_too_long_are_not_cut():
+    """What is left of one may name another group."""
+    with Cgroups("cli-long") as c:
+        c.make("a/b")
+        with Serve(root=c.path) as serve:
+            equal(shown(works("show", "a//////b/", "--segment", serve.segment))["path"], "/a/b")
+            fails(1, ": File name too long\n$", "show", "/a" + "/" * 5000 + "b", "--segment",
+                  serve.segment)
+
+
+@test
 def a_hundred_odd_bytes():
     """Every byte that a name can have, one cgroup each."""
     c, path = tree()
