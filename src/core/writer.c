@@ -43,6 +43,7 @@
 struct slot {
 	uint32_t generation; /* of its present or last group */
 	uint32_t position;   /* in order[]; NONE: does not live */
+	uint32_t path;       /* length of its group's path: below FRESHET_PATH_MAX */
 	uint64_t gone;       /* the pass that freed it */
 	uint64_t shape;      /* the last topology that listed it */
 };
@@ -315,11 +316,6 @@ int writer_fd(const struct writer *w)
 	return w->file.fd;
 }
 
-void writer_set_interval(struct writer *w, uint64_t interval_ns)
-{
-	store_relaxed(&w->header->interval_ns, interval_ns);
-}
-
 void writer_begin(struct writer *w, uint64_t begin_ns)
 {
 	w->begin_ns = begin_ns;
@@ -373,7 +369,7 @@ static bool add_node(struct writer *w, struct writer_node *nodes, uint32_t i, bo
 {
 	struct writer_node *n = &nodes[i];
 	struct seg_order *o = &w->order[w->ngroups];
-	uint32_t parent = 0, depth = 0, slot = n->slot;
+	uint32_t parent = 0, depth = 0, path = 0, slot = n->slot;
 
 	if (i) {
 		if (n->parent >= i || nodes[n->parent].slot == WRITER_NEW)
@@ -388,10 +384,15 @@ static bool add_node(struct writer *w, struct writer_node *nodes, uint32_t i, bo
 
 		if (!seg_name_good(name, len, i == 0))
 			return false;
+		if (i)
+			path = w->slots[nodes[n->parent].slot].path + 1 + (uint32_t)len;
+		if (path >= FRESHET_PATH_MAX)
+			return false; /* nobody could ask for it */
 		slot = take_slot(w, full);
 		if (slot == NONE)
 			return false;
 		found_group(w, slot, n->id, name, len);
+		w->slots[slot].path = path;
 	}
 	n->slot = slot;
 	w->slots[slot].shape = w->topology;

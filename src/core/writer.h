@@ -56,7 +56,8 @@ void writer_begin(struct writer *w, uint64_t begin_ns);
 /*
  * The whole tree, in pre-order. New nodes get their slot written into them; slots of nodes no longer
  * listed are freed, and reused once no bank shows them. *overflowed is how many nodes were left out
- * (with all their descendants) because there was no room or no memory; their slot stays WRITER_NEW.
+ * (with all their descendants) because there was no room, no memory, or because their path does not
+ * fit into FRESHET_PATH_MAX; their slot stays WRITER_NEW.
  */
 void writer_shape(struct writer *w, struct writer_node *nodes, uint32_t count,
 		  uint32_t *overflowed);
@@ -70,7 +71,5 @@ void writer_row(struct writer *w, uint32_t slot, const uint64_t *values, uint64_
 
 /* Makes the pass visible. Returns its number. */
 uint64_t writer_publish(struct writer *w, uint64_t end_ns);
-
-void writer_set_interval(struct writer *w, uint64_t interval_ns);
 
 #endif

@@ -228,11 +228,10 @@ TEST(columns_and_producer)
 	EXPECT_EQ(freshet_stat_index(v, "cpu", "usage"), -ENOENT);
 	EXPECT_EQ(freshet_stat_index(v, "memory", "usage_usec"), -ENOENT);
 
-	writer_set_interval(w, 12345);
 	EXPECT_EQ(freshet_producer_info(v, &info), 0);
 	EXPECT(!strcmp(info.name, "test"));
 	EXPECT_EQ(info.pid, getpid());
-	EXPECT_EQ(info.interval_ns, 12345);
+	EXPECT_EQ(info.interval_ns, 1000000000);
 	EXPECT_EQ(info.max_groups, 100);
 	EXPECT_EQ(info.overflowed, 0);
 	EXPECT(info.start_ns <= clock_ns() && info.start_ns + NSEC_PER_SEC * 60 > clock_ns());
@@ -272,14 +271,18 @@ TEST(deep_and_odd_names)
 	struct freshet_snapshot *snap;
 	struct freshet_group g, again;
 	struct freshet_info info;
-	char longest[256] = { 0 }, path[DEPTH * 256 + 1], *want = calloc(1, sizeof(path));
+	char longest[256] = { 0 }, path[256 + (DEPTH - 1) * 78 + 1],
+	     *want = calloc(1, sizeof(path));
 	size_t at;
 
 	REQUIRE(want && open_both(200) == 0 && freshet_snapshot_new(&snap) == 0);
 	memset(longest, 'x', 255);
 	for (uint32_t i = 1; i <= DEPTH; i++) {
-		nodes[i] = (struct writer_node){ 1 + i, longest, i - 1, WRITER_NEW };
-		strcat(strcat(want, "/"), longest);
+		/* 255 bytes at the top, then as long as the whole path may be. */
+		const char *name = i == 1 ? longest : longest + 255 - 77;
+
+		nodes[i] = (struct writer_node){ 1 + i, name, i - 1, WRITER_NEW };
+		strcat(strcat(want, "/"), name);
 	}
 	for (uint32_t i = 0; i < ODD; i++)
 		nodes[1 + DEPTH + i] = (struct writer_node){ 100 + i, odd[i], 0, WRITER_NEW };

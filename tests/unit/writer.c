@@ -129,6 +129,37 @@ TEST(left_out)
 	writer_close(w);
 }
 
+TEST(paths_that_do_not_fit)
+{
+	struct writer_options o = help_options(40);
+	struct writer_node n[20] = { node(1, "", 0) };
+	char name[FRESHET_NAME_MAX + 1], path[FRESHET_PATH_MAX];
+	struct freshet_group g;
+	struct freshet_view *v;
+	struct writer *w;
+	uint32_t overflowed;
+
+	memset(name, 'x', FRESHET_NAME_MAX);
+	name[FRESHET_NAME_MAX] = 0;
+	for (unsigned i = 1; i < 20; i++)
+		n[i] = node(i + 1, name, i - 1);
+	REQUIRE(writer_open(NULL, &o, &w) == 0);
+	writer_begin(w, 1);
+	writer_shape(w, n, 20, &overflowed);
+	writer_publish(w, 1);
+	/* 15 names of 255 bytes and their slashes are 3,840 bytes; the 16th would make 4,096. */
+	EXPECT_EQ(overflowed, 4);
+	REQUIRE(freshet_attach_fd(writer_fd(w), &v) == 0);
+	path[0] = 0;
+	for (unsigned i = 1; i < 16; i++)
+		strcat(strcat(path, "/"), name);
+	EXPECT_EQ(freshet_find(v, path, &g), 0);
+	EXPECT_EQ(freshet_path(v, g, path, sizeof(path)), 0);
+	EXPECT_EQ(strlen(path), 3840);
+	freshet_detach(v);
+	writer_close(w);
+}
+
 TEST(bad_options)
 {
 	struct freshet_stat many[FRESHET_MAX_STATS + 1];
