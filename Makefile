@@ -13,8 +13,9 @@ export PATH := $(PATH):/usr/sbin:/sbin
 all: build/build.ninja
 	ninja -C build
 
+# meson takes lib64 on a Debian without dpkg-dev, where neither linker nor pkg-config look.
 build/build.ninja:
-	meson setup build
+	meson setup build $(addprefix -Dlibdir=lib/,$(shell cc -print-multiarch))
 
 run:
 	tools/install-deps run
