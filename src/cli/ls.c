@@ -15,6 +15,7 @@
 #include "cli/open_view.h"
 #include "cli/options.h"
 #include "cli/passes.h"
+#include "view/format.h"
 #include "view/json.h"
 #include "view/safe.h"
 
@@ -45,7 +46,7 @@ static void add_tree(struct buf *b, const struct open_view *o, const struct top_
 		if (g->depth > depth)
 			continue;
 		if (g->present & 1u << TOP_USAGE)
-			top_format_time(g->value[TOP_USAGE], number, sizeof(number));
+			format_time(g->value[TOP_USAGE], number, sizeof(number));
 		else
 			strcpy(number, "-");
 		buf_printf(b, "%9s  ", number);

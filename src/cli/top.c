@@ -14,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/passes.h"
+#include "view/format.h"
 #include "view/safe.h"
 #include "view/top_screen.h"
 
@@ -66,11 +67,11 @@ static void add_table(const struct top *t, bool titles, struct buf *b)
 		const struct top_group *g = &groups[rows[i].group];
 
 		for (unsigned c = 0; c < TOP_NCOLUMNS; c++) {
-			top_format_percent(g->percent[rates[c]], number, sizeof(number));
+			format_percent(g->percent[rates[c]], number, sizeof(number));
 			buf_printf(b, "%7s ", number);
 		}
 		if (g->present & 1u << TOP_USAGE)
-			top_format_time(g->value[TOP_USAGE], number, sizeof(number));
+			format_time(g->value[TOP_USAGE], number, sizeof(number));
 		else
 			strcpy(number, "-");
 		buf_printf(b, "%9s  ", number);

@@ -109,9 +109,4 @@ void top_model_move(struct top_model *m, long rows);
  * moves as little as possible. */
 size_t top_model_scroll(struct top_model *m, size_t height);
 
-/* Text of a rate ("-", "0.0", "99.9", "12800") and of a CPU time ("0.00", "1:02.03", "1:02:03",
- * "3d04h"), for columns at most 7 and 8 bytes wide. size at least 16. */
-void top_format_percent(double percent, char *buf, size_t size);
-void top_format_time(uint64_t ns, char *buf, size_t size);
-
 #endif

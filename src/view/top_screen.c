@@ -17,6 +17,7 @@
 #include <unistd.h>
 #include <wchar.h>
 
+#include "view/format.h"
 #include "view/safe.h"
 
 enum { PLAIN, GREEN, RED, YELLOW, CYAN, TITLE };
@@ -201,9 +202,9 @@ static void draw_row(const struct top_model *m, size_t row, const struct top_sta
 		if (COLS < c->from)
 			continue;
 		if (c->sort != TOP_BY_TIME)
-			top_format_percent(g->percent[c->value], number, sizeof(number));
+			format_percent(g->percent[c->value], number, sizeof(number));
 		else if (g->present & 1u << c->value)
-			top_format_time(g->value[c->value], number, sizeof(number));
+			format_time(g->value[c->value], number, sizeof(number));
 		else
 			snprintf(number, sizeof(number), "-");
 		snprintf(text, sizeof(text), "%*s", c->width, number);
@@ -252,7 +253,7 @@ static void draw_meter(const struct top_model *m, const struct top_status *statu
 	char text[96], number[32];
 	int x;
 
-	top_format_percent(percent, number, sizeof(number));
+	format_percent(percent, number, sizeof(number));
 	snprintf(text, sizeof(text), " %s%s of %u CPU%s", number, isnan(percent) ? "" : "%",
 		 status->cpus, status->cpus == 1 ? "" : "s");
 	x = put(y, 0, COLS, 0, " CPU ");

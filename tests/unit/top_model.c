@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "tap.h"
+#include "view/format.h"
 #include "view/safe.h"
 
 enum { USAGE, USER, SYSTEM, THROTTLED, NSTATS };
@@ -521,11 +522,11 @@ TEST(numbers_as_text)
 	char buf[32];
 
 	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
-		top_format_percent(percents[i].percent, buf, sizeof(buf));
+		format_percent(percents[i].percent, buf, sizeof(buf));
 		EXPECT(!strcmp(buf, percents[i].text), "%s, wanted %s", buf, percents[i].text);
 	}
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
-		top_format_time(times[i].ns, buf, sizeof(buf));
+		format_time(times[i].ns, buf, sizeof(buf));
 		EXPECT(!strcmp(buf, times[i].text), "%s, wanted %s", buf, times[i].text);
 	}
 }
