@@ -29,14 +29,14 @@ static bool good_name(const char *name)
 	return true;
 }
 
-static int where_below(const char *directory, const char *name, char *buf, size_t size)
+static int where_in(const char *directory, const char *name, char *buf, size_t size)
 {
 	int len;
 
 	if (strchr(name, '/'))
 		len = snprintf(buf, size, "%s", name);
 	else if (good_name(name))
-		len = snprintf(buf, size, "%s/freshet/%s", directory, name);
+		len = snprintf(buf, size, "%s/%s", directory, name);
 	else
 		return -EINVAL;
 	return len < 0 || (size_t)len >= size ? -ENAMETOOLONG : 0;
@@ -44,18 +44,29 @@ static int where_below(const char *directory, const char *name, char *buf, size_
 
 int where_system_segment(const char *name, char *buf, size_t size)
 {
-	return where_below("/run", name, buf, size);
+	return where_in("/run/freshet", name, buf, size);
 }
 
 int where_segment(const char *name, char *buf, size_t size)
 {
 	const char *runtime = getenv("XDG_RUNTIME_DIR");
+	char directory[4096];
+	struct stat st;
+	int len;
 
 	if (geteuid() == 0 || strchr(name, '/'))
 		return where_system_segment(name, buf, size);
-	if (!runtime || *runtime != '/')
-		return -ENOENT;
-	return where_below(runtime, name, buf, size);
+	if (runtime && *runtime == '/') {
+		len = snprintf(directory, sizeof(directory), "%s/freshet", runtime);
+		if (len < 0 || (size_t)len >= sizeof(directory))
+			return -ENAMETOOLONG;
+		return where_in(directory, name, buf, size);
+	}
+	/* Anybody can make names in /tmp. */
+	snprintf(directory, sizeof(directory), "/tmp/freshet-%u", (unsigned)geteuid());
+	if (lstat(directory, &st) == 0 && (!S_ISDIR(st.st_mode) || st.st_uid != geteuid()))
+		return -EPERM;
+	return where_in(directory, name, buf, size);
 }
 
 int where_make_directory(const char *file)

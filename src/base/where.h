@@ -9,9 +9,10 @@
 
 /*
  * File of the segment called name: /run/freshet/NAME for root, $XDG_RUNTIME_DIR/freshet/NAME
- * otherwise. A name with a slash in it is a file name already and is taken as it is.
- * -EINVAL: no name (letters, digits, '.', '_', '-'; no '.' in front); -ENOENT: XDG_RUNTIME_DIR is
- * not set; -ENAMETOOLONG.
+ * otherwise, /tmp/freshet-UID/NAME where that is not set. A name with a slash in it is a file name
+ * already and is taken as it is.
+ * -EINVAL: no name (letters, digits, '.', '_', '-'; no '.' in front, nor ".new" or ".lock" behind);
+ * -EPERM: /tmp/freshet-UID is there and is somebody else's; -ENAMETOOLONG.
  */
 int where_segment(const char *name, char *buf, size_t size);
 

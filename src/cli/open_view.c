@@ -243,9 +243,7 @@ int open_view(const struct open_options *options, struct open_view *ret)
 
 	r = where_segment(options->segment, file, sizeof(file));
 	if (r < 0) {
-		complain(options->segment, r == -EINVAL   ? "not a name of a segment"
-					   : r == -ENOENT ? "XDG_RUNTIME_DIR is not set"
-							  : strerror(-r));
+		complain(options->segment, r == -EINVAL ? "not a name of a segment" : strerror(-r));
 		return r;
 	}
 	r = attach(file, options, ret, reason);

@@ -162,9 +162,11 @@ static int run(struct daemon *d, const struct config *config)
 	int fd, r, code;
 
 	r = where_segment(config->segment, segment, sizeof(segment));
-	if (r == -ENOENT) {
-		fprintf(stderr, "freshet serve: XDG_RUNTIME_DIR is not set: give --segment a file "
-				"name with a slash in it\n");
+	if (r == -EPERM) {
+		fprintf(stderr,
+			"freshet serve: /tmp/freshet-%u is somebody else's: set XDG_RUNTIME_DIR, or "
+			"give --segment a file name with a slash in it\n",
+			(unsigned)geteuid());
 		return EXIT_FAILED;
 	}
 	if (r < 0)

@@ -268,18 +268,25 @@ def ordinary_user():
     if subprocess.run(base[:4] + ["test", "-x", FRESHET], check=False).returncode:
         skip("nobody cannot reach the program")
     environment = {k: v for k, v in os.environ.items() if k != "XDG_RUNTIME_DIR"}
-    done = subprocess.run(base, env=environment, capture_output=True, text=True, timeout=30)
-    equal(done.returncode, 1)
-    expect("XDG_RUNTIME_DIR" in done.stderr, done.stderr)
-    process = subprocess.Popen(base, env={**environment, "XDG_RUNTIME_DIR": runtime},
-                               stderr=subprocess.PIPE, text=True)
+    for more, directory in (({"XDG_RUNTIME_DIR": runtime}, os.path.join(runtime, "freshet")),
+                            ({}, "/tmp/freshet-65534")):
+        process = subprocess.Popen(base, env={**environment, **more}, stderr=subprocess.PIPE,
+                                   text=True)
+        try:
+            line = process.stderr.readline()
+            expect(re.match(r"freshet \S+: files", line), line)
+            expect(os.path.exists(os.path.join(directory, "host")), line)
+        finally:
+            process.terminate()
+            equal(process.wait(20), 0)
+    os.rmdir("/tmp/freshet-65534")
+    os.mkdir("/tmp/freshet-65534")  # root's
     try:
-        line = process.stderr.readline()
-        expect(re.match(r"freshet \S+: files", line), line)
-        expect(os.path.exists(os.path.join(runtime, "freshet", "host")), line)
+        done = subprocess.run(base, env=environment, capture_output=True, text=True, timeout=30)
+        equal(done.returncode, 1)
+        expect("/tmp/freshet-65534" in done.stderr, done.stderr)
     finally:
-        process.terminate()
-        equal(process.wait(20), 0)
+        os.rmdir("/tmp/freshet-65534")
 
 
 run()
