@@ -5,9 +5,9 @@
  *
  * A pass is one run while nothing appears or vanishes, be it between two passes (host_reading.born).
  * A change begins a round: runs with the ledger, which shows what vanished cgroups left in their
- * parents, until every group's has been proved once since (ledger.h). The first pass LEDGER_NS after
- * the last change makes one more round, because a release takes the kernel a moment: its work item
- * first takes the cgroup off its parent's list, then flushes it.
+ * parents, until every group's has been proved once since (ledger.h). So does each pass in the
+ * LEDGER_NS that follow, and the first one after, because a release takes the kernel a moment: its
+ * work item first takes the cgroup off its parent's list, then flushes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +37,7 @@ struct bpf_source {
 	uint32_t born;       /* as of the last run: host_reading.born */
 	uint32_t round;      /* of the ledger */
 	bool owing;          /* the round is not settled */
-	bool once_more;      /* a round is due LEDGER_NS after changed_ns */
+	bool unquiet;        /* the next pass makes a round, changed or not */
 	uint64_t changed_ns; /* CLOCK_MONOTONIC */
 	uint64_t root_value[HOST_NSTATS];
 	uint64_t root_present;
@@ -79,22 +79,25 @@ static int read_root(struct bpf_source *b)
 	return 0;
 }
 
+static void begin_round(struct bpf_source *b)
+{
+	b->round++;
+	b->owing = true;
+}
+
 /* Begins a round of the ledger if this run calls for one. */
 static bool new_round(struct bpf_source *b, const struct host_reading *r, int bits, bool *losing)
 {
 	bool changed = bits & TREE_CHANGED || r->born != b->born;
 
 	b->born = r->born;
-	if (changed) {
-		b->changed_ns = r->at_ns;
-		b->once_more = true;
-	} else if (!(bits & TREE_LOSING) || *losing || !bpf_run_holds_mutex(b->run)) {
+	if (!changed && (!(bits & TREE_LOSING) || *losing || !bpf_run_holds_mutex(b->run)))
 		return false;
-	}
 	/* That iterator hides the dying, who live on in the ledger alone: a round in each pass. */
 	*losing = bits & TREE_LOSING;
-	b->round++;
-	b->owing = true;
+	b->changed_ns = r->at_ns;
+	b->unquiet = true;
+	begin_round(b);
 	return true;
 }
 
@@ -106,10 +109,9 @@ static int run_all(struct bpf_source *b, uint64_t now_ns)
 	uint64_t known;
 	uint32_t from;
 
-	if (b->once_more && now_ns - b->changed_ns >= LEDGER_NS) {
-		b->once_more = false;
-		b->owing = true;
-		b->round++;
+	if (b->unquiet) {
+		b->unquiet = now_ns - b->changed_ns < LEDGER_NS;
+		begin_round(b);
 	}
 	host_tree_unnamed(b->tree, &known, &from);
 	from = 0;

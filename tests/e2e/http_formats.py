@@ -272,7 +272,8 @@ def deep_trees_do_not_square():
                 equal([len(groups), len(groups[-1]["path"])], [21, 20 * 201])
                 metrics = own.get("/metrics")
                 equal(metrics.count("cgroup_cpu_usage_seconds_total{"), 21)
-                expect(f"freshet_groups {levels + 1}\n" in metrics, "all are counted")
+                expect("freshet_groups 21\n" in metrics, "those that can be asked for")
+                expect(f"freshet_left_out {levels + 1 - 21}\n" in metrics, "the others are counted")
                 long = own.request("/metrics?path=" + ("/" + "n" * 200) * 21)
                 equal([long[0], long[2]], [404, b"path: no such group\n"])
         finally:
