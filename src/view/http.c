@@ -171,12 +171,23 @@ static uint64_t patience(struct http *h)
 	return limit > CROWDED_NS && conns_crowded(&h->conns) ? CROWDED_NS : limit;
 }
 
+/*
+ * A client may close its sending half once it has asked. libmicrohttpd (0.9.75) takes an end of file
+ * that it reads for the client's leaving, whatever is to be sent, and a connection suspended in the
+ * same turn that read the request is read again when it is resumed. So the handler passes one turn
+ * without an answer first: the request then counts as read, and nothing is read until it is answered.
+ */
 bool http_wait(struct http *h, struct request *r)
 {
 	bool suspended = false;
 
 	pthread_mutex_lock(&h->lock);
 	if (!h->stopping && !satisfied(h, r) && clock_ns() - r->asked_ns < patience(h)) {
+		if (!r->read) {
+			r->read = true;
+			pthread_mutex_unlock(&h->lock);
+			return true;
+		}
 		set_state(h, r, CONN_WAITING, NULL);
 		r->next = h->waiting;
 		h->waiting = r;

@@ -38,6 +38,7 @@ struct request {
 	struct http_target target;
 	int parsed;           /* 0 or what http_target_parse() gave */
 	bool begun;           /* MHD has shown it to us before */
+	bool read;            /* MHD knows that it is whole, see http_wait() */
 	uint64_t since_ns;    /* wants a pass begun then or later; 0: any will do */
 	uint64_t asked_ns;    /* when it came, if it may have to wait; else 0 */
 	struct request *next; /* in http.waiting */
@@ -47,7 +48,7 @@ struct request {
 enum MHD_Result http_answer(struct http *h, struct request *r, const char *method);
 
 /* Suspends the request unless the pass it wants is there, or has been waited for long enough. True:
- * it is suspended. */
+ * it is not to be answered now; it will be shown again. */
 bool http_wait(struct http *h, struct request *r);
 
 /* Queues a response and gives up the caller's reference; body may be NULL. */

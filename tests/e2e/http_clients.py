@@ -307,6 +307,26 @@ def a_client_that_leaves_while_it_waits():
 
 
 @test
+def who_has_said_all_and_waits_is_answered():
+    """A client may close its sending half with its request, or while a pass is waited for."""
+    one = b"GET /api/v1/groups?depth=0&max_age=0 HTTP/1.1\r\nHost: x\r\n"
+    for end in (b"Connection: close\r\n\r\n", b"\r\n"):
+        for _ in range(20):
+            answer = talk(one + end)
+            expect(answer.startswith(b"HTTP/1.1 200 "), answer[:80])
+            json.loads(answer.partition(b"\r\n\r\n")[2])
+    equal(talk((one + b"\r\n") * 10).count(b"HTTP/1.1 200 "), 10, "pipelined")
+    with Cgroups("half") as few, Serve("--interval", "1s", "--max-cpu", "0", root=few.path) as own:
+        cpu = own.cpu_seconds()
+        with socket.create_connection(("127.0.0.1", own.port), timeout=20) as s:
+            s.sendall(one + b"\r\n")
+            time.sleep(0.2)
+            s.shutdown(socket.SHUT_WR)
+            expect(s.recv(100).startswith(b"HTTP/1.1 200 "))
+        expect(own.cpu_seconds() - cpu < 0.3, "waiting costs no CPU time")
+
+
+@test
 def many_who_wait_long_keep_nobody_out():
     """No pass comes, and who has left is not seen to have: the table would stay full for hours."""
     with Cgroups("crowd") as few, Serve("--interval", "1h", "--max-cpu", "0", root=few.path) as own:
