@@ -3,7 +3,7 @@
  * Implements top_model.h.
  *
  * Two generations of groups: `now` and, while a pass is taken in, the one before it, found by id
- * through a hash table. Rows are made from `now` alone. Trees come from outside: no recursion, and
+ * through a hash table. What a group had in the base is handed on with it. Rows are made from `now` alone. Trees come from outside: no recursion, and
  * positions are clamped, so that a nonsensical tree gives nonsensical rows and nothing worse.
  */
 #include "view/top_model.h"
@@ -30,7 +30,7 @@ struct generation {
 struct top_model {
 	struct generation now;
 	uint64_t pass; /* 0: none yet */
-	uint64_t begin_ns;
+	uint64_t base_ns; /* when the base began */
 	uint8_t identity[16];
 
 	enum top_sort by;
@@ -124,20 +124,39 @@ static int generation_alloc(struct generation *g, uint32_t count, size_t names)
 	return -ENOMEM;
 }
 
-static void rates(struct top_group *to, const struct top_group *before, uint64_t elapsed_ns)
+/* What a pass is to the rates. */
+enum role {
+	FIRST,   /* the base, and there was none before it */
+	BETWEEN, /* too young */
+	NEXT,    /* gives rates, and is the next base */
+};
+
+/* Rates and base of a group; old: the same one in the pass before, or NULL. */
+static void rates(struct top_group *to, const struct top_group *old, enum role role,
+		  uint64_t elapsed_ns)
 {
 	for (unsigned c = 0; c < TOP_NCOLUMNS; c++) {
 		to->percent[c] = NAN;
-		if (before && elapsed_ns && (to->present & before->present & 1u << c) &&
-		    to->value[c] >= before->value[c])
-			to->percent[c] = 100.0 * (double)(to->value[c] - before->value[c]) /
+		if (!old || !(to->present & 1u << c))
+			continue;
+		if (role == BETWEEN)
+			to->percent[c] = old->percent[c];
+		else if (role == NEXT && old->in_base & 1u << c && to->value[c] >= old->base[c])
+			to->percent[c] = 100.0 * (double)(to->value[c] - old->base[c]) /
 					 (double)elapsed_ns;
+	}
+	if (role != BETWEEN) {
+		memcpy(to->base, to->value, sizeof(to->base));
+		to->in_base = to->present;
+	} else if (old) {
+		memcpy(to->base, old->base, sizeof(to->base));
+		to->in_base = old->in_base;
 	}
 }
 
-/* Fills next from the pass; before: the generation to carry on from; elapsed_ns 0: no rates. */
+/* Fills next from the pass; before: the generation to carry on from. */
 static int generation_take(struct generation *next, const struct generation *before,
-			   const struct top_pass *pass, uint64_t elapsed_ns)
+			   const struct top_pass *pass, enum role role, uint64_t elapsed_ns)
 {
 	const struct freshet_entry *root = &pass->entries[pass->first];
 	uint32_t count = root->size;
@@ -172,7 +191,7 @@ static int generation_take(struct generation *next, const struct generation *bef
 			g->present |= 1u << c;
 		}
 		g->folded = old && old->folded;
-		rates(g, old, elapsed_ns);
+		rates(g, old, role, elapsed_ns);
 		generation_insert(next, i);
 	}
 	return 0;
@@ -209,14 +228,17 @@ int top_model_pass(struct top_model *m, const struct top_pass *pass)
 {
 	bool same = m->pass && !memcmp(m->identity, pass->identity, sizeof(m->identity));
 	uint64_t elapsed_ns = 0;
+	enum role role = FIRST;
 	struct generation next;
 	int r;
 
 	if (same && pass->moment.pass == m->pass)
 		return 0;
-	if (same && pass->moment.begin_ns > m->begin_ns)
-		elapsed_ns = pass->moment.begin_ns - m->begin_ns;
-	r = generation_take(&next, &m->now, pass, elapsed_ns);
+	if (same && pass->moment.begin_ns >= m->base_ns) {
+		elapsed_ns = pass->moment.begin_ns - m->base_ns;
+		role = elapsed_ns >= TOP_SPAN_NS ? NEXT : BETWEEN;
+	}
+	r = generation_take(&next, &m->now, pass, role, elapsed_ns);
 	if (r < 0)
 		return r;
 	if (next.count > m->now.count) {
@@ -231,7 +253,8 @@ int top_model_pass(struct top_model *m, const struct top_pass *pass)
 	generation_free(&m->now);
 	m->now = next;
 	m->pass = pass->moment.pass;
-	m->begin_ns = pass->moment.begin_ns;
+	if (role != BETWEEN)
+		m->base_ns = pass->moment.begin_ns;
 	memcpy(m->identity, pass->identity, sizeof(m->identity));
 	build_rows(m);
 	return 1;

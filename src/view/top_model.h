@@ -5,8 +5,14 @@
  * Pure: no clock, no terminal, no segment; times are those of the passes. One thread.
  *
  * A group is known by its id across passes and across restarts of the producer: folds and the
- * selection follow it. Rates are the difference to the pass before, and void (NaN, shown as "-")
- * for a group that was not there, a counter that fell, and after a producer's restart.
+ * selection follow it.
+ *
+ * Rates are the difference to an earlier pass, the base, which is at least TOP_SPAN_NS older: CPU
+ * time moves in steps of up to a scheduler tick, 10 ms, and over less time one step would look like
+ * more CPUs than there are. A pass that is that much younger than the base gives rates and is the
+ * next base; those in between bring values, and rates stay as they are. A rate is void (NaN, shown
+ * as "-") before there is a base, for a group that is not in it, for a counter that fell, and after
+ * a producer's restart.
  */
 #ifndef FRESHET_TOP_MODEL_H
 #define FRESHET_TOP_MODEL_H
@@ -18,6 +24,8 @@
 #include <freshet/freshet.h>
 
 #include "base/buf.h"
+
+#define TOP_SPAN_NS 100000000ull /* the shortest time that rates are taken over */
 
 enum top_column { TOP_USAGE, TOP_USER, TOP_SYSTEM, TOP_THROTTLED, TOP_NCOLUMNS };
 
@@ -52,6 +60,8 @@ struct top_group {
 	uint32_t present;             /* bit per top_column */
 	uint64_t value[TOP_NCOLUMNS]; /* ns */
 	double percent[TOP_NCOLUMNS]; /* of one CPU; NaN: no rate */
+	uint64_t base[TOP_NCOLUMNS];  /* values in the base; the model's own */
+	uint32_t in_base;             /* bit per top_column */
 	bool folded;
 	bool matched; /* the filter's text is in its path; true without a filter */
 };

@@ -179,15 +179,62 @@ TEST(the_same_pass_again_keeps_rates)
 	top_model_free(m);
 }
 
-TEST(two_passes_at_the_same_time_give_no_rate)
+/* A pass of b alone, `ms` after 20 s, in which it has used usage_ms. */
+static int give_b(struct top_model *m, uint64_t pass, uint64_t ms, uint64_t usage_ms)
 {
-	struct top_model *m = model();
 	struct tree t;
 
-	sample(&t, 2);
-	t.pass.moment.pass = 3;
-	EXPECT_EQ(give(m, &t), 1);
+	begin(&t, pass, 20);
+	t.pass.moment.begin_ns += ms * NSEC_PER_MSEC;
+	add(&t, 1, 0, "", usage_ms);
+	add(&t, 20, 0, "b", usage_ms);
+	return give(m, &t);
+}
+
+/* One tick of 10 ms between two passes 1 ms apart is not ten CPUs. */
+TEST(rates_of_passes_close_together_are_held)
+{
+	struct top_model *m;
+
+	REQUIRE(top_model_new(&m) == 0);
+	give_b(m, 1, 0, 1000);
+	EXPECT_EQ(give_b(m, 2, 1, 1010), 1);
+	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]), "no base that old yet");
+	EXPECT_EQ(group(m, "b")->value[TOP_USAGE], 1010 * NSEC_PER_MSEC);
+	give_b(m, 3, 99, 1040);
 	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
+
+	give_b(m, 4, 100, 1050); /* the base is pass 1 */
+	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 50) < 1e-9, "%f",
+	       group(m, "b")->percent[TOP_USAGE]);
+	give_b(m, 5, 101, 1060); /* now it is pass 4 */
+	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 50) < 1e-9, "held: %f",
+	       group(m, "b")->percent[TOP_USAGE]);
+	EXPECT_EQ(group(m, "b")->value[TOP_USAGE], 1060 * NSEC_PER_MSEC);
+	give_b(m, 6, 101, 1060); /* at the same time */
+	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 50) < 1e-9);
+	give_b(m, 7, 225, 1150);
+	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 80) < 1e-9, "%f",
+	       group(m, "b")->percent[TOP_USAGE]);
+	top_model_free(m);
+}
+
+TEST(a_group_that_came_after_the_base_has_no_rate)
+{
+	struct top_model *m;
+	struct tree t;
+
+	REQUIRE(top_model_new(&m) == 0);
+	begin(&t, 1, 20);
+	add(&t, 1, 0, "", 0);
+	give(m, &t);
+	give_b(m, 2, 50, 1000);
+	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
+	give_b(m, 3, 150, 1100);
+	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
+	give_b(m, 4, 250, 1110);
+	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 10) < 1e-9, "%f",
+	       group(m, "b")->percent[TOP_USAGE]);
 	top_model_free(m);
 }
 
