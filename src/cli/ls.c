@@ -127,7 +127,7 @@ static int add_json(struct buf *b, const struct passes *p, uint32_t depth)
 	}
 	stats = freshet_stats(p->open.view, &nstats);
 	freshet_snapshot_moment(p->snapshot, &moment);
-	json_head(b, moment.pass, clock_ns() - moment.begin_ns);
+	json_head(b, moment.pass, clock_ns() - moment.begin_ns, p->left_out);
 	json_groups(b, stats, nstats, entries, p->first + above, depth);
 	free(entries);
 	return b->error;
@@ -163,6 +163,7 @@ static int list(struct passes *p, uint32_t depth, bool json)
 	} else {
 		fwrite(b.data, 1, b.len, stdout);
 		r = options_written();
+		passes_say_left_out(p);
 	}
 	buf_free(&b);
 	top_model_free(m);

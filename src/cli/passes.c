@@ -3,6 +3,7 @@
 #include "cli/passes.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -40,6 +41,15 @@ uint64_t passes_age(const struct passes *p)
 		return 0;
 	freshet_snapshot_moment(p->snapshot, &moment);
 	return clock_ns() - moment.begin_ns;
+}
+
+void passes_say_left_out(const struct passes *p)
+{
+	if (p->left_out)
+		fprintf(stderr,
+			"freshet: %" PRIu64 " group%s found no room in the segment "
+			"(serve --max-groups is %" PRIu32 ")\n",
+			p->left_out, p->left_out == 1 ? "" : "s", p->max_groups);
 }
 
 int passes_refresh(struct passes *p, uint64_t max_age_ns, uint64_t timeout_ns)
@@ -104,6 +114,8 @@ int passes_take(struct passes *p, struct top_model *m)
 			 r == -ENOENT ? "the group was removed" : strerror(-r));
 		return 0;
 	}
+	p->left_out = info.overflowed;
+	p->max_groups = info.max_groups;
 	limit_ns = open_view_stale_after(info.interval_ns);
 	if (!p->stale[0] && limit_ns && passes_age(p) > limit_ns)
 		snprintf(p->stale, sizeof(p->stale), "the producer does not publish");

@@ -14,6 +14,8 @@ struct passes {
 	struct freshet_snapshot *snapshot;
 	size_t first;    /* entry of what was asked for */
 	char stale[128]; /* why the last pass must not be taken for current, or "" */
+	uint64_t left_out;   /* groups of the last pass that found no room in the segment */
+	uint32_t max_groups; /* that room */
 };
 
 /* 0, or -errno after a line on stderr. */
@@ -29,6 +31,9 @@ int passes_take(struct passes *p, struct top_model *m);
 
 /* Waits for a pass that began at most max_age_ns ago, if they are the producer's. May block. */
 int passes_refresh(struct passes *p, uint64_t max_age_ns, uint64_t timeout_ns);
+
+/* Says on stderr what the last pass lacks, if anything. */
+void passes_say_left_out(const struct passes *p);
 
 /* Age of the pass taken last. 0: none yet. */
 uint64_t passes_age(const struct passes *p);

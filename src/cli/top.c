@@ -99,7 +99,7 @@ static int take_news(struct top *t)
 
 static int batch(struct top *t)
 {
-	bool titles = isatty(STDOUT_FILENO);
+	bool titles = isatty(STDOUT_FILENO), said = false;
 	struct buf b = BUF_INIT;
 	uint64_t next = clock_ns();
 	int r = take_news(t);
@@ -126,6 +126,9 @@ static int batch(struct top *t)
 		buf_clear(&b);
 		if (options_written())
 			r = -EIO;
+		if (!said)
+			passes_say_left_out(&t->passes);
+		said |= t->passes.left_out != 0;
 	}
 	buf_free(&b);
 	if (r < 0 && r != -EIO)
@@ -168,6 +171,7 @@ static int watch(struct top *t)
 			first = false;
 		}
 		status.age_ns = passes_age(&t->passes);
+		status.left_out = t->passes.left_out;
 		status.stale = t->passes.stale[0] ? t->passes.stale : NULL;
 		top_screen_draw(t->model, &status);
 		now = clock_ns();

@@ -200,7 +200,11 @@ static enum MHD_Result send_rendering(struct http *h, struct request *r, struct 
 			if (!http_target_get(&r->target, "path"))
 				add_own(h, &head, what->format);
 		} else {
-			json_head(&head, moment.pass, clock_ns() - moment.begin_ns);
+			struct freshet_producer_info info = { 0 };
+
+			freshet_producer_info(h->options.view, &info);
+			json_head(&head, moment.pass, clock_ns() - moment.begin_ns,
+				  info.overflowed);
 		}
 		response = body_response(body, &head);
 	}

@@ -114,12 +114,16 @@ static bool path_step(struct path *p, const struct freshet_entry *e, uint32_t le
 	return true;
 }
 
-void json_head(struct buf *out, uint64_t pass, uint64_t age_ns)
+void json_head(struct buf *out, uint64_t pass, uint64_t age_ns, uint64_t left_out)
 {
 	buf_str(out, "{\"pass\":");
 	buf_u64(out, pass);
 	buf_str(out, ",\"age_us\":");
 	buf_u64(out, age_ns / 1000);
+	if (left_out) {
+		buf_str(out, ",\"left_out\":");
+		buf_u64(out, left_out);
+	}
 	buf_char(out, ',');
 }
 

@@ -21,8 +21,10 @@
 /*
  * A tree is two parts, because the first is new with every answer and the second only with every
  * pass: {"pass":7,"age_us":1200, and "groups":[...]}, the latter with a newline at its end.
+ * left_out: groups of the pass that found no room in the segment; unless 0 the head has
+ * "left_out":N too.
  */
-void json_head(struct buf *out, uint64_t pass, uint64_t age_ns);
+void json_head(struct buf *out, uint64_t pass, uint64_t age_ns, uint64_t left_out);
 
 /*
  * "groups" of the subtree at `at`, in pre-order, down to depth levels below it. entries is the

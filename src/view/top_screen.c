@@ -8,6 +8,7 @@
 #include "view/top_screen.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <langinfo.h>
 #include <math.h>
 #include <ncurses.h>
@@ -232,6 +233,11 @@ static void draw_head(const struct top_model *m, const struct top_status *status
 		buf_printf(&b, " STALE %.0fs ", (double)status->age_ns / 1e9);
 		x = put_buf(y, x, COLS, A_REVERSE | A_BOLD | attribute(RED), &b);
 		buf_printf(&b, " %s", status->stale);
+		x = put_buf(y, x, COLS, A_BOLD | attribute(RED), &b);
+	}
+	if (status->left_out) {
+		x = put(y, x, COLS, 0, dot);
+		buf_printf(&b, "%" PRIu64 " groups without room", status->left_out);
 		x = put_buf(y, x, COLS, A_BOLD | attribute(RED), &b);
 	}
 	buf_printf(&b, "%s%s%s%zu group%s%s%s", dot, status->host, dot, groups,

@@ -15,6 +15,7 @@ struct top_status {
 	const char *source; /* "freshet serve" */
 	const char *root;   /* path of the model's first group */
 	uint64_t age_ns;
+	uint64_t left_out; /* groups that found no room in the segment */
 	const char *stale; /* why the numbers are not current, or NULL */
 	unsigned cpus;
 };

@@ -251,6 +251,27 @@ def a_segment_named_has_paths_of_its_own():
 
 
 @test
+def groups_without_room_are_counted():
+    c, path = tree()
+    stop_daemon()
+    with Serve("--max-groups", "4", root=c.path, segment="small") as small:
+        said = r"^freshet: (\d+) groups found no room in the segment \(serve --max-groups is 4\)\n$"
+        for arguments in (["ls"], ["ls", "--json"], ["top", "-n", "2", "--delay", "150ms"]):
+            done = cli.freshet(*arguments, "--segment", "small")
+            equal(done.returncode, 0, done.stderr)
+            match = re.search(said, done.stderr)
+            expect(match, f"{arguments}: {done.stderr!r}")
+        listed = json.loads(cli.freshet("ls", "--json", "--segment", "small").stdout)
+        equal([len(listed["groups"]), listed["left_out"]], [4, int(match[1])])
+        equal(int(match[1]) + 4, 6 + len(ODD), "all are shown or counted")
+        served = json.loads(small.get("/api/v1/groups"))
+        equal(served["left_out"], int(match[1]))
+    with Serve(root=c.path, segment="small") as large:
+        expect("left_out" not in works("ls", "--json", "--segment", "small"), "none")
+        expect("left_out" not in large.get("/api/v1/groups"), "none")
+
+
+@test
 def paths_too_long_are_not_cut():
     """What is left of one may name another group."""
     with Cgroups("cli-long") as c:

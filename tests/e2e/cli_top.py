@@ -365,6 +365,15 @@ def stale_numbers_are_marked():
         screen.wait_for(r"^ freshet   STALE")
 
 
+@test
+def groups_without_room_are_said():
+    c, path = tree()
+    with Serve("--interval", "100ms", "--max-groups", "3", root=c.path, segment="small"):
+        with Screen("--segment", "small", "--delay", "100ms") as screen:
+            screen.wait_for(r"^ freshet · \d+ groups without room · ")
+            equal(len(screen.rows()), 3)
+
+
 if not cgroup2_mount():
     print("1..0 # SKIP no cgroup2 mount")
 else:

@@ -21,7 +21,7 @@ TEST(tree)
 {
 	struct buf b = BUF_INIT;
 
-	json_head(&b, 7, 1234567);
+	json_head(&b, 7, 1234567, 0);
 	json_groups(&b, stats, NSTATS, entries, 0, JSON_ALL_DEPTHS);
 	same(&b,
 	     "{\"pass\":7,\"age_us\":1234,\"groups\":[\n"
@@ -35,6 +35,15 @@ TEST(tree)
 	     "{\"path\":\"/a/" FFFD "\",\"id\":14,\"parent\":10,\"cpu\":{\"usage_usec\":4}},\n"
 	     "{\"path\":\"/b\",\"id\":20,\"parent\":1}\n"
 	     "]}\n");
+	buf_free(&b);
+}
+
+TEST(head_says_what_is_left_out)
+{
+	struct buf b = BUF_INIT;
+
+	json_head(&b, 7, 1234567, 290);
+	same(&b, "{\"pass\":7,\"age_us\":1234,\"left_out\":290,");
 	buf_free(&b);
 }
 
