@@ -30,11 +30,3 @@ int count_flush(void *ctx)
 		__sync_fetch_and_add(&flushed, 1);
 	return 0;
 }
-
-SEC("fentry/cgroup_rstat_flush") /* up to 6.15 */
-int count_flush_6_15(void *ctx)
-{
-	if (is_target())
-		__sync_fetch_and_add(&flushed, 1);
-	return 0;
-}

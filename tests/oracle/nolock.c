@@ -40,16 +40,12 @@ static void nap_ms(unsigned ms)
 	nanosleep(&ts, NULL);
 }
 
-/* Loads the meter; with flush, also the entry of the function of that name. */
-static int meter_load(const char *flush)
+static int meter_load(bool flushes)
 {
 	meter = meter_bpf__open();
 	if (!meter)
 		return -errno;
-	bpf_program__set_autoload(meter->progs.count_flush,
-				  flush && !strcmp(flush, "css_rstat_flush"));
-	bpf_program__set_autoload(meter->progs.count_flush_6_15,
-				  flush && !strcmp(flush, "cgroup_rstat_flush"));
+	bpf_program__set_autoload(meter->progs.count_flush, flushes);
 	if (meter_bpf__load(meter) || meter_bpf__attach(meter)) {
 		meter_bpf__destroy(meter);
 		return -EPERM;
@@ -61,23 +57,21 @@ static int meter_load(const char *flush)
 static const char *meter_start(void)
 {
 	struct btf *btf = btf__load_vmlinux_btf();
-	const char *flush;
 	int tracepoint;
 
 	if (!btf)
 		return "no BTF";
 	tracepoint = btf__find_by_name_kind(btf, "btf_trace_cgroup_rstat_locked", BTF_KIND_TYPEDEF);
-	flush = btf__find_by_name_kind(btf, "css_rstat_flush", BTF_KIND_FUNC) > 0
-			? "css_rstat_flush"
-			: "cgroup_rstat_flush";
+	counts_flushes = btf__find_by_name_kind(btf, "css_rstat_flush", BTF_KIND_FUNC) > 0;
 	btf__free(btf);
 	if (tracepoint <= 0)
 		return "the kernel has no tracepoint cgroup_rstat_locked (6.10)";
 	libbpf_set_print(quiet);
-	counts_flushes = !meter_load(flush);
-	if (!counts_flushes && meter_load(NULL))
+	counts_flushes = counts_flushes && !meter_load(true);
+	if (!counts_flushes && meter_load(false))
 		return "BPF tracing is not allowed here";
-	printf("# counting locks%s\n", counts_flushes ? " and flushes" : "; no fentry here");
+	printf("# counting locks%s\n",
+	       counts_flushes ? " and flushes" : "; flushes cannot be counted apart");
 	return NULL;
 }
 
