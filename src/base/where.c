@@ -69,19 +69,42 @@ int where_segment(const char *name, char *buf, size_t size)
 	return where_in(directory, name, buf, size);
 }
 
-int where_make_directory(const char *file)
+/* The caller frees it. NULL with *error 0: the file has no directory to speak of. */
+static char *directory_of(const char *file, int *error)
 {
 	const char *slash = strrchr(file, '/');
 	char *directory;
-	int r = 0;
 
+	*error = 0;
 	if (!slash || slash == file)
-		return 0;
+		return NULL;
 	directory = strndup(file, (size_t)(slash - file));
 	if (!directory)
-		return -ENOMEM;
-	if (mkdir(directory, 0755) < 0 && errno != EEXIST)
+		*error = -ENOMEM;
+	return directory;
+}
+
+int where_make_directory(const char *file)
+{
+	int r;
+	char *directory = directory_of(file, &r);
+
+	if (!directory)
+		return r;
+	if (mkdir(directory, 0755) == 0)
+		r = 1;
+	else if (errno != EEXIST)
 		r = -errno;
 	free(directory);
 	return r;
+}
+
+void where_remove_directory(const char *file)
+{
+	int r;
+	char *directory = directory_of(file, &r);
+
+	if (directory)
+		rmdir(directory);
+	free(directory);
 }

@@ -19,7 +19,11 @@ int where_segment(const char *name, char *buf, size_t size);
 /* Where segments of the superuser's `serve` are, whoever asks: /run/freshet/NAME. */
 int where_system_segment(const char *name, char *buf, size_t size);
 
-/* Makes the directory of the file (mode 0755, its parent must be there). 0 or -errno. */
+/* Makes the directory of the file (mode 0755, its parent must be there). 1: it is new; 0: it was
+ * there; -errno. */
 int where_make_directory(const char *file);
+
+/* Removes the directory of the file if it is empty. */
+void where_remove_directory(const char *file);
 
 #endif

@@ -136,7 +136,16 @@ static int check_predecessor(const struct segment_file *f)
 	int r = -EEXIST;
 
 	if (fd < 0)
-		return errno == ENOENT ? 0 : -EEXIST;
+		switch (errno) {
+		case ENOENT:
+			return 0;
+		case EMFILE: /* says nothing about what lies there */
+		case ENFILE:
+		case ENOMEM:
+			return -errno;
+		default:
+			return -EEXIST;
+		}
 	if (pread(fd, magic, sizeof(magic), 0) == sizeof(magic) &&
 	    !memcmp(magic, SEG_MAGIC, sizeof(magic))) {
 		r = 0;

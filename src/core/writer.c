@@ -298,7 +298,7 @@ int writer_open(const char *path, const struct writer_options *options, struct w
 		release(w);
 		return r;
 	}
-	w->pass = 1;
+	w->pass = options->first_pass ? options->first_pass : 1;
 	*ret = w;
 	return 0;
 }

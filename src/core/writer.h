@@ -25,6 +25,7 @@ struct writer_options {
 	unsigned max_groups;
 	unsigned nbanks;         /* 0: 4 */
 	uint64_t interval_ns;
+	uint64_t first_pass;     /* its number; 0: 1 */
 };
 
 /*

@@ -164,6 +164,10 @@ static int parse_line(struct config *c, char *line, char *why, size_t why_size)
 		return -EINVAL;
 	}
 	*equals = '\0';
+	if (!*trim(key)) {
+		snprintf(why, why_size, "there is no option's name before \"=\"");
+		return -EINVAL;
+	}
 	return config_set(c, trim(key), trim(equals + 1), why, why_size);
 }
 
@@ -212,7 +216,8 @@ int config_read(struct config *c, const char *file, char *why, size_t why_size)
 	if (fd < 0 || !text || n < 0) {
 		int r = -errno;
 
-		snprintf(why, why_size, "%.180s: %s", file, strerror(errno));
+		snprintf(why, why_size, "%.180s: %s", *file ? file : "the file named \"\"",
+			 strerror(-r));
 		return r;
 	}
 	if (len == FILE_MAX) {

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -18,6 +17,7 @@
 
 #include "base/clock.h"
 #include "daemon/notify.h"
+#include "daemon/say.h"
 
 static struct timespec timespec_of(uint64_t ns)
 {
@@ -119,32 +119,65 @@ static void report(struct daemon *d, int error)
 	if (error == d->failing)
 		return;
 	if (error < 0)
-		fprintf(stderr, "freshet serve: %spass failed: %s%s%s\n",
-			d->view ? "" : "the first ", strerror(-error),
-			error == -ENODEV ? " (is the root cgroup gone?)" : "",
-			d->view ? "; serving the last numbers with their age, and trying again"
-				: "");
+		say("freshet serve: %spass failed: %s%s%s", d->view ? "" : "the first ",
+		    strerror(-error), error == -ENODEV ? " (is the root cgroup gone?)" : "",
+		    d->view ? "; serving the last numbers with their age, and trying again" : "");
 	else
-		fprintf(stderr, "freshet serve: passes work again\n");
+		say("freshet serve: passes work again");
 	notify("STATUS=%s%s", error < 0 ? "Passes fail: " : "Passes work again",
 	       error < 0 ? strerror(-error) : "");
 	d->failing = error;
 }
 
+/* One line when groups begin to be left out, and when all are there again; the first pass's is in
+ * the line that says how the daemon has started. */
+static void report_room(struct daemon *d, uint32_t left_out)
+{
+	if (d->http && left_out && !d->left_out)
+		say("freshet serve: " LEFT_OUT, left_out, d->place.options.max_groups);
+	else if (d->http && !left_out && d->left_out)
+		say("freshet serve: no groups are left out any more");
+	d->left_out = left_out;
+}
+
+/* The view of the present segment. */
+static int attach(struct daemon *d)
+{
+	struct freshet_view *view, *old = d->view;
+	int r;
+
+	if (old && !d->moved)
+		return 0;
+	r = freshet_attach_fd(collector_fd(d->collector), &view);
+	if (r < 0)
+		return r;
+	d->view = view;
+	d->moved = false;
+	if (d->http)
+		http_view(d->http, view);
+	freshet_detach(old);
+	return 0;
+}
+
 int loop_pass(struct daemon *d, int on_demand)
 {
-	uint64_t cpu = thread_cpu_ns();
 	struct collector_stats stats;
 	struct freshet_moment moment;
 	int error = collector_pass(d->collector);
+	uint64_t cpu, now;
 
-	cpu = thread_cpu_ns() - cpu;
-	if (error == 0 && !d->view)
-		error = freshet_attach_fd(collector_fd(d->collector), &d->view);
+	if (error == 0)
+		error = attach(d);
 	if (error == 0)
 		error = freshet_last_pass(d->view, &moment);
 	collector_stats(d->collector, &stats);
 	own_pass(&d->own, &stats, error == 0 ? stats.last_ns : 0, on_demand);
+
+	/* With all that this thread did since the pass before: waking up, taking requests in, and
+	 * letting those go who waited. */
+	now = thread_cpu_ns();
+	cpu = now - d->cpu_ns;
+	d->cpu_ns = now;
 
 	pthread_mutex_lock(&d->lock);
 	if (error == 0)
@@ -158,6 +191,7 @@ int loop_pass(struct daemon *d, int on_demand)
 		return error;
 	if (d->http)
 		http_published(d->http);
+	report_room(d, stats.left_out);
 	if (d->refresh)
 		refresh_published(d->refresh, moment.begin_ns, moment.pass);
 	return 0;
@@ -186,6 +220,7 @@ static void serve_demand(struct daemon *d)
 
 static void tick(struct daemon *d, bool watchdog)
 {
+	place_check(d);
 	http_tick(d->http);
 	if (d->refresh)
 		refresh_tick(d->refresh, clock_ns());
@@ -247,7 +282,7 @@ int loop_run(struct daemon *d)
 				fired(d->wake_fd);
 			else if (what == &d->demand_fd)
 				fired(d->demand_fd);
-			else if (what == d->refresh)
+			else if (d->refresh && what == d->refresh)
 				take_requests(d);
 		}
 		if (stop)

@@ -9,15 +9,21 @@
 #define FRESHET_LOOP_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <freshet/freshet.h>
 
 #include "daemon/demand.h"
 #include "daemon/own.h"
+#include "daemon/place.h"
 #include "daemon/refresh.h"
 #include "source/collector.h"
 #include "view/http.h"
+
+/* For say(): how many, and how many there is room for. */
+#define LEFT_OUT \
+	"%u groups are left out: there is room for %u (--max-groups), or their paths are too long"
 
 struct daemon {
 	uint64_t interval_ns;
@@ -26,7 +32,11 @@ struct daemon {
 	struct http *http;
 	struct refresh_server *refresh; /* NULL: none */
 	struct own own;
-	int failing; /* -errno of the last pass */
+	struct place place;
+	bool moved;        /* the segment is another than the view's */
+	uint32_t left_out; /* groups of the last pass that found no room */
+	uint64_t cpu_ns;   /* CPU time of the loop's thread up to the last pass */
+	int failing;       /* -errno of the last pass */
 
 	pthread_mutex_t lock; /* of demand */
 	struct demand demand;

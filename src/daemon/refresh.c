@@ -33,6 +33,8 @@ struct refresh_server {
 	int fd, epoll_fd;
 	bool deaf; /* out of descriptors: no clients are taken in until the next tick */
 	struct sockaddr_un address;
+	dev_t dev; /* of the socket's file */
+	ino_t ino;
 	struct client client[CLIENTS_MAX];
 };
 
@@ -54,6 +56,7 @@ static int watch(const struct refresh_server *s, int op, int fd, uint32_t events
 int refresh_open(const char *segment, int epoll_fd, struct refresh_server **ret)
 {
 	struct refresh_server *s = calloc(1, sizeof(*s));
+	struct stat st;
 	mode_t mask;
 	int r;
 
@@ -79,12 +82,14 @@ int refresh_open(const char *segment, int epoll_fd, struct refresh_server **ret)
 	mask = umask(0117); /* owner and group may ask, as they may read the segment */
 	r = bind(s->fd, (struct sockaddr *)&s->address, sizeof(s->address)) < 0 ? -errno : 0;
 	umask(mask);
-	if (r < 0)
-		s->address.sun_path[0] = '\0';
-	else if (listen(s->fd, CLIENTS_MAX) < 0)
+	if (r == 0 && lstat(s->address.sun_path, &st) < 0)
 		r = -errno;
-	else
-		r = watch(s, EPOLL_CTL_ADD, s->fd, EPOLLIN);
+	if (r == 0) {
+		s->dev = st.st_dev;
+		s->ino = st.st_ino;
+		r = listen(s->fd, CLIENTS_MAX) < 0 ? -errno
+						   : watch(s, EPOLL_CTL_ADD, s->fd, EPOLLIN);
+	}
 	if (r < 0) {
 		refresh_close(s);
 		return r;
@@ -99,6 +104,13 @@ static void client_close(struct client *c)
 	c->fd = -1;
 }
 
+bool refresh_placed(const struct refresh_server *s)
+{
+	struct stat st;
+
+	return lstat(s->address.sun_path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino;
+}
+
 void refresh_close(struct refresh_server *s)
 {
 	if (!s)
@@ -107,7 +119,7 @@ void refresh_close(struct refresh_server *s)
 		if (s->client[i].fd >= 0)
 			client_close(&s->client[i]);
 	close(s->fd);
-	if (s->address.sun_path[0])
+	if (refresh_placed(s))
 		unlink(s->address.sun_path);
 	free(s);
 }

@@ -6,6 +6,7 @@
 #ifndef FRESHET_REFRESH_SERVER_H
 #define FRESHET_REFRESH_SERVER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,7 +22,10 @@ int refresh_socket_name(const char *segment, char *buf, size_t size);
  */
 int refresh_open(const char *segment, int epoll_fd, struct refresh_server **ret);
 
-/* Removes the socket. NULL is fine. */
+/* Whether the socket still lies where clients look for it. */
+bool refresh_placed(const struct refresh_server *s);
+
+/* Removes the socket unless another lies there now. NULL is fine. */
 void refresh_close(struct refresh_server *s);
 
 /*

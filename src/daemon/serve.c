@@ -19,6 +19,7 @@
 #include "daemon/listen.h"
 #include "daemon/loop.h"
 #include "daemon/notify.h"
+#include "daemon/say.h"
 #include "daemon/serve.h"
 
 static const char usage[] =
@@ -53,37 +54,38 @@ static const struct option long_options[] = {
 
 static int usage_error(const char *why)
 {
-	fprintf(stderr, "freshet serve: %s\nTry 'freshet serve --help'.\n", why);
+	say("freshet serve: %s", why);
+	say("Try 'freshet serve --help'.");
 	return EXIT_USAGE;
 }
 
 static int failed(const char *what, int error)
 {
-	fprintf(stderr, "freshet serve: %s: %s\n", what, strerror(-error));
+	say("freshet serve: %s: %s", what, strerror(-error));
 	return EXIT_FAILED;
 }
 
 /* Exit code, or -1 to go on. The file first, so that the command line has the last word. */
 static int read_options(int argc, char **argv, struct config *config)
 {
-	static char name[] = "freshet serve";
-	char *self = argv[0], why[512];
+	char why[512];
 	int option, which, code = -1;
 
-	argv[0] = name; /* what getopt puts before its messages */
+	opterr = 0; /* getopt's own messages would write any byte raw */
 	for (int round = 0; round < 2 && code < 0; round++) {
 		optind = 0;
 		while (code < 0 &&
-		       (option = getopt_long(argc, argv, "", long_options, &which)) != -1) {
-			if (option == '?') {
-				fprintf(stderr, "Try 'freshet serve --help'.\n");
-				code = EXIT_USAGE;
+		       (option = getopt_long(argc, argv, ":", long_options, &which)) != -1) {
+			if (option == '?' || option == ':') {
+				snprintf(why, sizeof(why), "\"%.64s\": %s", argv[optind - 1],
+					 option == ':' ? "wants an argument" : "no such option");
+				code = usage_error(why);
 			} else if (option == OPTION_HELP) {
 				fputs(usage, stdout);
 				code = fflush(stdout) ? failed("cannot write", -errno) : EXIT_OK;
 			} else if (round == 0 && option == OPTION_CONFIG) {
 				if (config_read(config, optarg, why, sizeof(why)) < 0) {
-					fprintf(stderr, "freshet serve: %s\n", why);
+					say("freshet serve: %s", why);
 					code = EXIT_USAGE;
 				}
 			} else if (round == 1 && option == OPTION_SET &&
@@ -97,7 +99,6 @@ static int read_options(int argc, char **argv, struct config *config)
 		snprintf(why, sizeof(why), "\"%.64s\": no such argument", argv[optind]);
 		code = usage_error(why);
 	}
-	argv[0] = self;
 	return code;
 }
 
@@ -113,35 +114,33 @@ static void raise_file_limit(void)
 }
 
 /* Segment, source, first pass. Exit code, or -1 to go on. */
-static int open_collector(struct daemon *d, const struct config *config, const char *segment,
-			  char *why, size_t why_size)
+static int open_collector(struct daemon *d, const struct config *config, char *why, size_t why_size)
 {
-	char socket[256] = "";
-	struct collector_options options = {
-		.size = sizeof(options),
+	struct place *p = &d->place;
+	int r;
+
+	p->named = !strchr(config->segment, '/');
+	p->options = (struct collector_options){
+		.size = sizeof(p->options),
 		.root = config->root[0] ? config->root : NULL,
 		.source = (enum collector_source)config->source,
-		.segment = segment,
-		.socket = socket,
+		.segment = p->path,
+		.socket = p->socket,
 		.producer = "freshet serve",
 		.max_groups = config->max_groups,
 		.interval_ns = config->interval_ns,
 	};
-	int r = where_make_directory(segment);
-
+	r = place_directory(p);
 	if (r < 0)
-		return failed(segment, r);
-	if (refresh_socket_name(segment, socket, sizeof(socket)) < 0)
-		return failed(segment, -ENAMETOOLONG);
-	r = collector_open(&options, &d->collector, why, why_size);
+		return failed(p->path, r);
+	if (refresh_socket_name(p->path, p->socket, sizeof(p->socket)) < 0)
+		return failed(p->path, -ENAMETOOLONG);
+	r = collector_open(&p->options, &d->collector, why, why_size);
 	if (r < 0) {
-		fprintf(stderr, "freshet serve: %s\n", why);
+		say("freshet serve: %s", why);
 		return EXIT_FAILED;
 	}
-	r = refresh_open(segment, d->epoll_fd, &d->refresh);
-	if (r < 0) /* not worth ending for: passes go on by the clock */
-		fprintf(stderr, "freshet serve: no requests for younger passes: %s.sock: %s\n",
-			segment, strerror(-r));
+	place_socket(d);
 	own_init(&d->own, collector_source_name(d->collector));
 	demand_init(&d->demand, config->max_cpu, clock_ns());
 	return loop_pass(d, 0) < 0 ? EXIT_FAILED : -1;
@@ -156,35 +155,38 @@ static void render_own(void *context, struct buf *out, enum metrics_format forma
 
 static int run(struct daemon *d, const struct config *config)
 {
-	char segment[4096], why[512], where[64], source[512], interval[32];
+	char why[512], where[64], source[512], interval[32], left_out[160] = "";
+	const char *segment = d->place.path;
 	struct utsname host;
 	struct collector_stats stats;
 	int fd, r, code;
 
-	r = where_segment(config->segment, segment, sizeof(segment));
+	r = where_segment(config->segment, d->place.path, sizeof(d->place.path));
 	if (r == -EPERM) {
-		fprintf(stderr,
-			"freshet serve: /tmp/freshet-%u is somebody else's: set XDG_RUNTIME_DIR, or "
-			"give --segment a file name with a slash in it\n",
-			(unsigned)geteuid());
+		say("freshet serve: /tmp/freshet-%u is somebody else's: set XDG_RUNTIME_DIR, or "
+		    "give --segment a file name with a slash in it",
+		    (unsigned)geteuid());
 		return EXIT_FAILED;
 	}
 	if (r < 0)
 		return failed(config->segment, r);
-	code = open_collector(d, config, segment, source, sizeof(source));
+	code = open_collector(d, config, source, sizeof(source));
 	if (code >= 0)
 		return code;
 	fd = listen_on(config->listen, where, sizeof(where), why, sizeof(why));
 	if (fd < 0) {
-		fprintf(stderr, "freshet serve: %s\n", why);
+		say("freshet serve: %s", why);
 		return EXIT_FAILED;
 	}
 
 	uname(&host);
 	collector_stats(d->collector, &stats);
 	snprintf(interval, sizeof(interval), "%g s", (double)config->interval_ns / 1e9);
-	snprintf(why, sizeof(why), "%u groups in %.2f ms", stats.groups,
-		 (double)stats.last_ns / 1e6);
+	if (stats.left_out)
+		snprintf(left_out, sizeof(left_out), "; " LEFT_OUT, stats.left_out,
+			 config->max_groups);
+	snprintf(why, sizeof(why), "%u groups in %.2f ms%s", stats.groups,
+		 (double)stats.last_ns / 1e6, left_out);
 	const struct http_fact facts[] = {
 		{ "Host", host.nodename }, { "Kernel", host.release },
 		{ "Source", source },      { "Root", collector_root(d->collector) },
@@ -207,13 +209,23 @@ static int run(struct daemon *d, const struct config *config)
 		return failed("HTTP server", r);
 
 	malloc_trim(0);
-	fprintf(stderr, "freshet %s: %s; root %s, %s; http://%s/, segment %s\n", FRESHET_VERSION,
-		source, collector_root(d->collector), why, where, segment);
+	say("freshet %s: %s; root %s, %s; http://%s/, segment %s", FRESHET_VERSION, source,
+	    collector_root(d->collector), why, where, segment);
 	notify("READY=1\nSTATUS=%s on http://%s/", why, where);
 	r = loop_run(d);
 	notify("STOPPING=1");
 	http_stop(d->http);
 	return r < 0 ? failed("waiting for events", r) : EXIT_OK;
+}
+
+/* Somebody with the right to has cut the segment short, and we touched what is not there now. */
+static void on_bus_error(int number)
+{
+	static const char text[] = "freshet serve: SIGBUS: the segment was truncated\n";
+
+	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
+		_exit(EXIT_FAILED);
+	_exit(EXIT_FAILED);
 }
 
 int cmd_serve(int argc, char **argv)
@@ -232,6 +244,8 @@ int cmd_serve(int argc, char **argv)
 	mallopt(M_MMAP_THRESHOLD, 128 * 1024);
 	mallopt(M_TRIM_THRESHOLD, 256 * 1024);
 	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN); /* then a limit is an error that can be said */
+	signal(SIGBUS, on_bus_error);
 	raise_file_limit();
 
 	d.interval_ns = config.interval_ns;
@@ -242,6 +256,7 @@ int cmd_serve(int argc, char **argv)
 	collector_close(d.collector);
 	if (d.own.source)
 		own_destroy(&d.own);
+	place_leave(&d.place);
 	loop_destroy(&d);
 	return code;
 }

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/clock.h"
 #include "core/writer.h"
@@ -31,6 +32,8 @@ struct collector {
 	struct writer *writer;
 	struct writer_node *nodes;
 	uint32_t capacity;   /* of nodes */
+	bool moved;          /* the segment is new: the groups' slots are another's */
+	bool anonymous;      /* the segment has no path since its file was removed */
 	bool any;            /* shape means something */
 	uint64_t shape;      /* of the source's tree in nodes */
 	uint64_t published;  /* pass of the source */
@@ -137,7 +140,8 @@ static int update_shape(struct collector *c, const struct source_tree *tree)
 	for (uint32_t i = 0; i < tree->count; i++) {
 		const struct source_group *g = tree->group[i];
 
-		c->nodes[i] = (struct writer_node){ g->id, g->name, g->parent, g->slot };
+		c->nodes[i] = (struct writer_node){ g->id, g->name, g->parent,
+						    c->moved ? WRITER_NEW : g->slot };
 	}
 	writer_shape(c->writer, c->nodes, tree->count, &c->overflowed);
 	for (uint32_t i = 0; i < tree->count; i++) {
@@ -149,6 +153,7 @@ static int update_shape(struct collector *c, const struct source_tree *tree)
 		if (g->slot != WRITER_NEW)
 			writer_row(c->writer, g->slot, g->value, g->present);
 	}
+	c->moved = false;
 	c->shape = tree->shape;
 	c->any = true;
 	return 0;
@@ -191,11 +196,10 @@ fail:
 	return r;
 }
 
-int collector_open_source(struct source *source, const char *root,
-			  const struct collector_options *options, struct collector **ret)
+static struct writer_options writer_options(const struct collector_options *options)
 {
-	struct writer_options w = {
-		.size = sizeof(w),
+	return (struct writer_options){
+		.size = sizeof(struct writer_options),
 		.producer = options->producer,
 		.socket = options->socket,
 		.stats = host_stats,
@@ -203,6 +207,12 @@ int collector_open_source(struct source *source, const char *root,
 		.max_groups = options->max_groups ? options->max_groups : DEFAULT_MAX_GROUPS,
 		.interval_ns = options->interval_ns,
 	};
+}
+
+int collector_open_source(struct source *source, const char *root,
+			  const struct collector_options *options, struct collector **ret)
+{
+	struct writer_options w = writer_options(options);
 	struct collector *c = calloc(1, sizeof(*c));
 	int r;
 
@@ -231,6 +241,11 @@ static void explain_segment(const char *segment, int r, char *why, size_t why_si
 		snprintf(why, why_size,
 			 "segment %.200s: its directory belongs to another user, or others may "
 			 "write to it",
+			 segment);
+	else if (r == -ENOENT)
+		snprintf(why, why_size, "segment %.200s: its directory is not there", segment);
+	else if (r == -EEXIST)
+		snprintf(why, why_size, "segment %.200s: something that is no segment lies there",
 			 segment);
 	else
 		snprintf(why, why_size, "segment %.200s: %s", segment, strerror(-r));
@@ -273,6 +288,51 @@ void collector_close(struct collector *c)
 	free(c->nodes);
 	free(c->path);
 	free(c);
+}
+
+bool collector_placed(const struct collector *c, const char *path)
+{
+	struct stat ours, there;
+
+	return fstat(writer_fd(c->writer), &ours) == 0 && lstat(path, &there) == 0 &&
+	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
+static void move_to(struct collector *c, struct writer *writer)
+{
+	writer_close(c->writer);
+	c->writer = writer;
+	c->moved = true;
+	c->any = false;
+	c->published = 0;
+}
+
+int collector_place(struct collector *c, const struct collector_options *options, char *why,
+		    size_t why_size)
+{
+	struct writer_options w = writer_options(options);
+	struct writer *writer;
+	int r;
+
+	w.first_pass = c->stats.passes + 1;
+	/* The old one's locks must go before another can be made, and passes need one meanwhile. */
+	if (!c->anonymous) {
+		r = writer_open(NULL, &w, &writer);
+		if (r < 0) {
+			explain_segment(NULL, r, why, why_size);
+			return r;
+		}
+		move_to(c, writer);
+		c->anonymous = true;
+	}
+	r = writer_open(options->segment, &w, &writer);
+	if (r < 0) {
+		explain_segment(options->segment, r, why, why_size);
+		return r;
+	}
+	move_to(c, writer);
+	c->anonymous = false;
+	return 0;
 }
 
 int collector_fd(const struct collector *c)

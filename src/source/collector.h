@@ -7,6 +7,7 @@
 #ifndef FRESHET_COLLECTOR_H
 #define FRESHET_COLLECTOR_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -34,6 +35,18 @@ struct collector;
 int collector_open(const struct collector_options *options, struct collector **ret, char *why,
 		   size_t why_size);
 void collector_close(struct collector *c);
+
+/* Whether the segment's file still lies at path. Two system calls. */
+bool collector_placed(const struct collector *c, const char *path);
+
+/*
+ * Makes a segment anew at options->segment (the options of collector_open()), after its file was
+ * removed: the old one ends, pass numbers go on, the next pass fills the new one, and whoever has
+ * attached collector_fd() attaches it again then. On failure -errno and `why` as above; passes go
+ * into an anonymous segment (which is attached in the same way) until a later call succeeds.
+ */
+int collector_place(struct collector *c, const struct collector_options *options, char *why,
+		    size_t why_size);
 
 /* One pass, published. -errno: nothing was published. */
 int collector_pass(struct collector *c);

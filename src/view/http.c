@@ -4,7 +4,7 @@
  *
  * A waiting request is in the list `waiting` exactly while it is suspended; both happen under the
  * lock, and http_published() looks at the last pass under it too, so that none is forgotten. Lock
- * order: http.lock, then MHD's own.
+ * order: http.view_lock, http.lock, then MHD's own.
  */
 #include "view/http.h"
 
@@ -85,6 +85,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 {
 	struct request *r = *request_context;
 	struct http *h = context;
+	enum MHD_Result result;
 	bool get = strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
 		   strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
 
@@ -100,7 +101,10 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
 		*upload_size = 0;
 		return MHD_YES;
 	}
-	return http_answer(h, r, method);
+	pthread_mutex_lock(&h->view_lock);
+	result = http_answer(h, r, method);
+	pthread_mutex_unlock(&h->view_lock);
+	return result;
 }
 
 static void on_completed(void *context, struct MHD_Connection *connection, void **request_context,
@@ -223,6 +227,20 @@ void http_published(struct http *h)
 	pthread_mutex_unlock(&h->lock);
 }
 
+void http_view(struct http *h, const struct freshet_view *view)
+{
+	pthread_mutex_lock(&h->view_lock);
+	h->options.view = view;
+	pthread_mutex_unlock(&h->view_lock);
+}
+
+void http_ailing(struct http *h, const char *why)
+{
+	pthread_mutex_lock(&h->lock);
+	snprintf(h->ailing, sizeof(h->ailing), "%s", why);
+	pthread_mutex_unlock(&h->lock);
+}
+
 void http_tick(struct http *h)
 {
 	http_published(h);
@@ -239,6 +257,7 @@ int http_start(const struct http_options *options, struct http **ret)
 	h->options = *options;
 	conns_init(&h->conns);
 	pthread_mutex_init(&h->lock, NULL);
+	pthread_mutex_init(&h->view_lock, NULL);
 	error = freshet_snapshot_new(&h->snapshot);
 	if (error < 0)
 		goto fail;
@@ -256,6 +275,7 @@ int http_start(const struct http_options *options, struct http **ret)
 	return 0;
 fail:
 	freshet_snapshot_free(h->snapshot);
+	pthread_mutex_destroy(&h->view_lock);
 	pthread_mutex_destroy(&h->lock);
 	conns_destroy(&h->conns);
 	free(h);
@@ -273,6 +293,7 @@ void http_stop(struct http *h)
 	MHD_stop_daemon(h->mhd);
 	body_cache_clear(&h->cache);
 	freshet_snapshot_free(h->snapshot);
+	pthread_mutex_destroy(&h->view_lock);
 	pthread_mutex_destroy(&h->lock);
 	conns_destroy(&h->conns);
 	free(h);

@@ -22,8 +22,9 @@ struct http_fact {
 };
 
 struct http_options {
-	int fd;                          /* listening; the server's once it has started */
-	const struct freshet_view *view; /* has a pass; must live until http_stop() */
+	int fd; /* listening; the server's once it has started */
+	const struct freshet_view
+		*view; /* has a pass; must live until http_stop() or http_view() */
 	uint64_t interval_ns;
 	const char *prefix;            /* of the groups' metrics: "cgroup" */
 	const struct http_fact *facts; /* for the landing page; live until http_stop() */
@@ -40,10 +41,18 @@ struct http;
 int http_start(const struct http_options *options, struct http **ret);
 void http_stop(struct http *h);
 
-/* A pass has been published: answers those who waited for it. Any thread. */
+/* A pass has been published: answers those who waited for it. One thread at a time. */
 void http_published(struct http *h);
 
-/* Once a second or so: gives up on requests that waited too long, and on slow clients. Any thread. */
+/* Answers from another segment from now on; nothing uses the old view when this returns. From the
+ * thread that calls http_published(). */
+void http_view(struct http *h, const struct freshet_view *view);
+
+/* Why /healthz is to fail however fresh the passes are; "": nothing ails. Any thread. */
+void http_ailing(struct http *h, const char *why);
+
+/* Once a second or so: gives up on requests that waited too long, and on slow clients. As
+ * http_published(). */
 void http_tick(struct http *h);
 
 /* How old the last pass may be, ns, before /healthz fails. */

@@ -300,13 +300,19 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 static enum MHD_Result answer_healthz(struct http *h, struct request *r)
 {
 	uint64_t limit = http_stale_ns(h->options.interval_ns), age;
+	char ailing[sizeof(h->ailing)];
 
+	pthread_mutex_lock(&h->lock);
+	strcpy(ailing, h->ailing);
+	pthread_mutex_unlock(&h->lock);
 	if (freshet_age(h->options.view, &age) < 0)
 		return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE, "no pass yet");
 	if (age > limit)
 		return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE,
 				"the last pass began %.1f s ago, longer than %.1f s",
 				(double)age / 1e9, (double)limit / 1e9);
+	if (*ailing)
+		return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE, "%s", ailing);
 	return http_say(h, r, MHD_HTTP_OK, "ok, the last pass began %.3f s ago", (double)age / 1e9);
 }
 

@@ -19,9 +19,13 @@ struct http {
 	struct MHD_Daemon *mhd;
 	struct conns conns;
 
+	/* Of options.view: held while a request is answered. Comes before `lock`. */
+	pthread_mutex_t view_lock;
+
 	pthread_mutex_t lock; /* of what follows, up to the blank line */
 	struct request *waiting;
 	bool stopping;
+	char ailing[512];
 
 	/* The server's thread alone uses the rest. */
 	struct freshet_snapshot *snapshot;

@@ -200,9 +200,20 @@ def configuration_file():
 @test
 def wrong_usage():
     bad = write("bad.conf", "interval = 1s\n\nsource = magic\n")
+    nameless = write("nameless.conf", " = 1s\n")
+    raw = os.path.join(temporary(), "raw.conf")
+    with open(raw, "wb") as f:
+        f.write(b"\x1b\xff\n")
     for arguments, words in (
             (["--config", bad], f"{bad}:3: source: \"magic\" is not auto, bpf or files"),
             (["--config", "/nonexistent"], "/nonexistent: No such file"),
+            (["--config", ""], 'the file named "": No such file'),
+            (["--config", nameless], f'{nameless}:1: there is no option\'s name before "="'),
+            (["--interval", "\x1b[31m"], 'interval: "\\x1b[31m" is not'),
+            ([b"--\xff\x07"], '"--\\xff\\x07": no such option'),
+            ([b"\xff\n"], '"\\xff\\x0a": no such argument'),
+            (["--config", raw], f"{raw}:1: \"\\x1b\\xff\": write it as option = value"),
+            (["--config", b"/no\x1b"], "/no\\x1b: No such file"),
             (["--interval", "0"], "interval: \"0\" is not a time from 1ms to 1h"),
             (["--interval", "soon"], "interval:"),
             (["--source", "magic"], "source:"),
@@ -279,7 +290,7 @@ def ordinary_user():
         finally:
             process.terminate()
             equal(process.wait(20), 0)
-    os.rmdir("/tmp/freshet-65534")
+        expect(not os.path.exists(directory), "the directory that it made is gone with it")
     os.mkdir("/tmp/freshet-65534")  # root's
     try:
         done = subprocess.run(base, env=environment, capture_output=True, text=True, timeout=30)
