@@ -22,6 +22,8 @@
 #include "view/json.h"
 #include "view/safe.h"
 
+#define ANSWER_NS 2000000000ull /* how long a serve may take to answer */
+
 static const char help[] = "Usage: freshet doctor [--json]\n"
 			   "What this machine allows, one line a fact, and what follows. Exit code "
 			   "0: freshet can serve\n"
@@ -98,9 +100,9 @@ static void fact_segment(struct facts *f)
 {
 	struct freshet_producer_info info;
 	struct freshet_view *view;
-	uint64_t age_ns, limit_ns;
+	uint64_t age_ns;
 	char file[FRESHET_PATH_MAX];
-	int r = where_segment(WHERE_DEFAULT, file, sizeof(file));
+	int r = where_segment(WHERE_DEFAULT, file, sizeof(file)), stopped;
 
 	if (r == 0)
 		r = freshet_attach(file, &view);
@@ -113,15 +115,15 @@ static void fact_segment(struct facts *f)
 		     file, strerror(-r));
 		return;
 	}
-	r = freshet_producer_info(view, &info);
+	stopped = open_view_stopped(view, ANSWER_NS);
+	r = stopped < 0 ? stopped : freshet_producer_info(view, &info);
 	if (r == 0)
 		r = freshet_age(view, &age_ns);
-	limit_ns = r < 0 ? 0 : open_view_stale_after(info.interval_ns);
 	if (r < 0)
 		fact(f, FACT_NO, "segment", "%s: %s", file, strerror(-r));
 	else if (freshet_producer(view) != FRESHET_ALIVE)
 		fact(f, FACT_NO, "segment", "%s: its serve (pid %d) has ended", file, info.pid);
-	else if (limit_ns && age_ns > limit_ns)
+	else if (stopped)
 		fact(f, FACT_NO, "segment", "%s: its serve (pid %d) stopped publishing %.1f s ago",
 		     file, info.pid, (double)age_ns / 1e9);
 	else if (info.overflowed)

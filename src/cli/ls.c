@@ -19,6 +19,8 @@
 #include "view/json.h"
 #include "view/safe.h"
 
+#define OLD_NS (2 * NSEC_PER_SEC) /* people are told so */
+
 static const char help[] =
 	"Usage: freshet ls [PATH] [OPTION]...\n"
 	"Lists the cgroups at and below PATH with the CPU time they used: to a terminal as a "
@@ -164,6 +166,9 @@ static int list(struct passes *p, uint32_t depth, bool json)
 		fwrite(b.data, 1, b.len, stdout);
 		r = options_written();
 		passes_say_left_out(p);
+		if (!json && isatty(STDOUT_FILENO) && passes_age(p) > OLD_NS)
+			fprintf(stderr, "freshet: these numbers are %.1f s old\n",
+				(double)passes_age(p) / 1e9);
 	}
 	buf_free(&b);
 	top_model_free(m);

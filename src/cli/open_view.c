@@ -14,6 +14,8 @@
 #include "view/safe.h"
 
 #define REFRESH_TIMEOUT_NS (2 * NSEC_PER_SEC)
+#define SHORTEST_LIMIT_NS  (2 * NSEC_PER_SEC)
+#define UNASKED_LIMIT_NS   (10 * NSEC_PER_SEC) /* a slow producer of older numbers is asked */
 #define REASON_SIZE        600
 
 int complain(const char *path, const char *reason)
@@ -26,11 +28,25 @@ int complain(const char *path, const char *reason)
 	return 1;
 }
 
-uint64_t open_view_stale_after(uint64_t interval_ns)
+int open_view_stopped(const struct freshet_view *view, uint64_t timeout_ns)
 {
-	if (!interval_ns)
+	struct freshet_producer_info info;
+	uint64_t age_ns, limit_ns;
+	int r = freshet_producer_info(view, &info);
+
+	if (r == 0)
+		r = freshet_age(view, &age_ns);
+	if (r < 0 || !info.interval_ns)
+		return r;
+	limit_ns = info.interval_ns < UINT64_MAX / 3 ? 3 * info.interval_ns : UINT64_MAX;
+	if (limit_ns < SHORTEST_LIMIT_NS)
+		limit_ns = SHORTEST_LIMIT_NS;
+	if (age_ns > limit_ns)
+		return 1;
+	if (age_ns <= UNASKED_LIMIT_NS)
 		return 0;
-	return interval_ns > 2 * NSEC_PER_SEC / 3 ? 3 * interval_ns : 2 * NSEC_PER_SEC;
+	/* one that takes no requests is believed for its three intervals */
+	return freshet_refresh(view, UNASKED_LIMIT_NS, timeout_ns) == -ETIMEDOUT;
 }
 
 void open_view_path(const struct open_view *o, const char *in_view, char *buf, size_t size)
@@ -44,8 +60,8 @@ void open_view_path(const struct open_view *o, const char *in_view, char *buf, s
 static bool outdated(const struct freshet_view *view, char *reason)
 {
 	struct freshet_producer_info info;
-	uint64_t age_ns, limit_ns;
-	int r = freshet_producer(view);
+	uint64_t age_ns;
+	int r = freshet_producer(view), stopped;
 
 	if (r < 0) {
 		snprintf(reason, REASON_SIZE, "its producer cannot be asked for: %s", strerror(-r));
@@ -55,15 +71,15 @@ static bool outdated(const struct freshet_view *view, char *reason)
 		snprintf(reason, REASON_SIZE, "its producer has ended");
 		return true;
 	}
-	r = freshet_producer_info(view, &info);
+	stopped = open_view_stopped(view, REFRESH_TIMEOUT_NS);
+	r = stopped < 0 ? stopped : freshet_producer_info(view, &info);
 	if (r == 0)
 		r = freshet_age(view, &age_ns);
 	if (r < 0) {
 		snprintf(reason, REASON_SIZE, "%s", strerror(-r));
 		return true;
 	}
-	limit_ns = open_view_stale_after(info.interval_ns);
-	if (!limit_ns || age_ns <= limit_ns)
+	if (!stopped)
 		return false;
 	snprintf(reason, REASON_SIZE, "its producer (pid %d) stopped publishing %.1f s ago",
 		 info.pid, (double)age_ns / 1e9);

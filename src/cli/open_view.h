@@ -37,8 +37,13 @@ void open_view_close(struct open_view *o);
 /* Path to show for the path in_view of the view. Always terminated, cut short to size. */
 void open_view_path(const struct open_view *o, const char *in_view, char *buf, size_t size);
 
-/* Age above which a producer counts as stopped; 0: it never does (it promises no interval). */
-uint64_t open_view_stale_after(uint64_t interval_ns);
+/*
+ * Whether the producer counts as stopped: its last pass is older than three intervals and than two
+ * seconds; or, however long the interval, than ten seconds, and no younger one comes within
+ * timeout_ns of asking for it. One that promises no interval never does. 1, 0, or -errno. May block
+ * for timeout_ns.
+ */
+int open_view_stopped(const struct freshet_view *view, uint64_t timeout_ns);
 
 /* Says on stderr "freshet: PATH: REASON" with the path made safe; returns 1, for exit codes. */
 int complain(const char *path, const char *reason);

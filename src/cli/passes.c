@@ -6,16 +6,23 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "cli/commands.h"
 #include "source/collector.h"
 
+#define ANSWER_NS   (500 * NSEC_PER_MSEC) /* a screen is not kept waiting for longer */
+#define REQUEST_NS  (1 * NSEC_PER_SEC)
+#define RESTART_NS  (2 * NSEC_PER_SEC)  /* what a producer is given to come back */
+#define PATIENCE_NS (10 * NSEC_PER_SEC) /* with one that promises no interval */
+#define LOOK_NS     (50 * NSEC_PER_MSEC)
+
 int passes_open(const struct open_options *options, struct passes *ret)
 {
 	int r;
 
-	*ret = (struct passes){ 0 };
+	*ret = (struct passes){ .options = *options };
 	r = open_view(options, &ret->open);
 	if (r < 0)
 		return r;
@@ -52,9 +59,10 @@ void passes_say_left_out(const struct passes *p)
 			p->left_out, p->left_out == 1 ? "" : "s", p->max_groups);
 }
 
-int passes_refresh(struct passes *p, uint64_t max_age_ns, uint64_t timeout_ns)
+static void lacks(struct passes *p, enum passes_lack lack, const char *why)
 {
-	return p->open.collector ? 0 : freshet_refresh(p->open.view, max_age_ns, timeout_ns);
+	p->lack = lack;
+	snprintf(p->stale, sizeof(p->stale), "%s", why);
 }
 
 /* Brings the view up to date, and says in p->stale what is in the way. */
@@ -62,23 +70,27 @@ static void advance(struct passes *p)
 {
 	int r;
 
-	p->stale[0] = '\0';
+	lacks(p, PASSES_CURRENT, "");
 	if (p->open.collector) {
 		if (!freshet_snapshot_count(p->snapshot))
 			return; /* open_view() has just made one */
 		r = collector_pass(p->open.collector);
 		if (r < 0)
-			snprintf(p->stale, sizeof(p->stale), "%s",
-				 r == -ENODEV ? "the cgroup was removed" : strerror(-r));
+			lacks(p, PASSES_FAILED,
+			      r == -ENODEV ? "the cgroup was removed" : strerror(-r));
 		return;
 	}
 	r = freshet_producer(p->open.view);
 	if (r == FRESHET_REPLACED)
 		r = freshet_reattach(p->open.view) < 0 ? FRESHET_GONE : FRESHET_ALIVE;
-	if (r == FRESHET_GONE)
-		snprintf(p->stale, sizeof(p->stale), "the producer has ended");
-	else if (r < 0)
+	if (r == FRESHET_GONE) {
+		lacks(p, PASSES_NO_PRODUCER, "the producer has ended");
+	} else if (r < 0) {
 		snprintf(p->stale, sizeof(p->stale), "the producer: %s", strerror(-r));
+		p->lack = PASSES_FAILED;
+	} else if (open_view_stopped(p->open.view, ANSWER_NS) > 0) {
+		lacks(p, PASSES_STOPPED, "the producer does not publish");
+	}
 }
 
 static int column_of(const struct freshet_view *view, const char *key)
@@ -98,10 +110,13 @@ int passes_take(struct passes *p, struct top_model *m)
 							[TOP_THROTTLED] = "throttled_usec" };
 	struct freshet_producer_info info;
 	struct top_pass pass = { 0 };
-	uint64_t limit_ns;
 	int r;
 
 	advance(p);
+	if (p->lack != PASSES_NO_PRODUCER)
+		p->lack_ns = 0;
+	else if (!p->lack_ns)
+		p->lack_ns = clock_ns();
 	r = freshet_producer_info(p->open.view, &info);
 	if (r == 0)
 		r = freshet_snapshot_take(p->snapshot, p->open.view);
@@ -110,15 +125,13 @@ int passes_take(struct passes *p, struct top_model *m)
 	if (r == 0 && freshet_snapshot_find(p->snapshot, p->open.target, &p->first) < 0)
 		r = -ENOENT;
 	if (r < 0) {
-		snprintf(p->stale, sizeof(p->stale), "%s",
-			 r == -ENOENT ? "the group was removed" : strerror(-r));
+		lacks(p, PASSES_FAILED, r == -ENOENT ? "the group was removed" : strerror(-r));
 		return 0;
 	}
 	p->left_out = info.overflowed;
 	p->max_groups = info.max_groups;
-	limit_ns = open_view_stale_after(info.interval_ns);
-	if (!p->stale[0] && limit_ns && passes_age(p) > limit_ns)
-		snprintf(p->stale, sizeof(p->stale), "the producer does not publish");
+	p->anew = memcmp(p->identity, info.identity, sizeof(p->identity)) != 0;
+	memcpy(p->identity, info.identity, sizeof(p->identity));
 	pass.entries = freshet_snapshot_entries(p->snapshot);
 	pass.first = p->first;
 	for (unsigned c = 0; c < TOP_NCOLUMNS; c++)
@@ -126,4 +139,46 @@ int passes_take(struct passes *p, struct top_model *m)
 	freshet_snapshot_moment(p->snapshot, &pass.moment);
 	memcpy(pass.identity, info.identity, sizeof(pass.identity));
 	return top_model_pass(m, &pass);
+}
+
+/* Sees from where there are passes now. 0, or -ECANCELED after a line on stderr. */
+static int open_anew(struct passes *p)
+{
+	struct passes now;
+
+	if (passes_open(&p->options, &now) < 0)
+		return -ECANCELED;
+	memcpy(now.identity, p->identity, sizeof(now.identity));
+	passes_close(p);
+	*p = now;
+	return 0;
+}
+
+int passes_take_news(struct passes *p, struct top_model *m)
+{
+	static const struct timespec look = { .tv_nsec = LOOK_NS };
+	uint64_t begin = clock_ns(), interval_ns;
+	struct freshet_producer_info info;
+
+	for (;;) {
+		int r = passes_take(p, m);
+
+		if (r < 0 || (r > 0 && p->lack == PASSES_CURRENT) || p->lack == PASSES_FAILED)
+			return r < 0 ? r : p->lack == PASSES_CURRENT;
+		interval_ns = freshet_producer_info(p->open.view, &info) ? 0 : info.interval_ns;
+		if (p->open.collector || (p->lack == PASSES_CURRENT && !interval_ns &&
+					  clock_ns() - begin > PATIENCE_NS)) {
+			lacks(p, PASSES_FAILED, "no new pass came");
+			return 0;
+		}
+		if (p->lack == PASSES_STOPPED ||
+		    (p->lack == PASSES_NO_PRODUCER && clock_ns() - p->lack_ns > RESTART_NS)) {
+			r = open_anew(p);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		if (p->lack == PASSES_NO_PRODUCER || freshet_refresh(p->open.view, 0, REQUEST_NS))
+			clock_nanosleep(CLOCK_MONOTONIC, 0, &look, NULL);
+	}
 }

@@ -9,11 +9,23 @@
 #include "cli/open_view.h"
 #include "view/top_model.h"
 
+enum passes_lack {
+	PASSES_CURRENT,
+	PASSES_NO_PRODUCER, /* it has ended: another may take its place */
+	PASSES_STOPPED,     /* it does not publish any more */
+	PASSES_FAILED,      /* neither waiting nor another producer would help */
+};
+
 struct passes {
 	struct open_view open;
 	struct freshet_snapshot *snapshot;
-	size_t first;    /* entry of what was asked for */
-	char stale[128]; /* why the last pass must not be taken for current, or "" */
+	size_t first; /* entry of what was asked for */
+	struct open_options options;
+	char stale[128];       /* why the last pass must not be taken for current, or "" */
+	enum passes_lack lack; /* the same for programs */
+	uint64_t lack_ns;      /* since when it is PASSES_NO_PRODUCER; else 0 */
+	bool anew;             /* the last pass was the first of another producer */
+	uint8_t identity[16];
 	uint64_t left_out;   /* groups of the last pass that found no room in the segment */
 	uint32_t max_groups; /* that room */
 };
@@ -29,8 +41,14 @@ void passes_close(struct passes *p);
  */
 int passes_take(struct passes *p, struct top_model *m);
 
-/* Waits for a pass that began at most max_age_ns ago, if they are the producer's. May block. */
-int passes_refresh(struct passes *p, uint64_t max_age_ns, uint64_t timeout_ns);
+/*
+ * The same, but waits until the pass is news to the model. A producer that ended is given some
+ * seconds to come back; when none did, or it is stopped, passes come from where open_view() finds
+ * them now, after its line on stderr. One that takes no requests is waited for until its next pass
+ * by the clock. 1: news; 0: there are none, p->stale says why; -ENOMEM; -ECANCELED: a line on
+ * stderr has said why.
+ */
+int passes_take_news(struct passes *p, struct top_model *m);
 
 /* Says on stderr what the last pass lacks, if anything. */
 void passes_say_left_out(const struct passes *p);

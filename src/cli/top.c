@@ -83,18 +83,19 @@ static void add_table(const struct top *t, bool titles, struct buf *b)
 	}
 }
 
-/* Takes a pass that is news to the model: asks for one if the producer's last is not. */
-static int take_news(struct top *t)
+/* Takes the pass of one table: of a producer that is new the second one, which has rates. */
+static int take_table(struct top *t, uint64_t *next)
 {
-	int r = passes_take(&t->passes, t->model);
+	int r;
 
-	if (r == 0 && !t->passes.stale[0]) {
-		r = passes_refresh(&t->passes, 0, t->delay_ns + 2 * NSEC_PER_SEC);
-		r = passes_take(&t->passes, t->model);
-	}
-	if (r == 0 && !t->passes.stale[0])
-		snprintf(t->passes.stale, sizeof(t->passes.stale), "no new pass came");
-	return r;
+	*next += t->delay_ns;
+	sleep_until(*next);
+	r = passes_take_news(&t->passes, t->model);
+	if (r <= 0 || !t->passes.anew)
+		return r;
+	*next = clock_ns() + t->delay_ns;
+	sleep_until(*next);
+	return passes_take_news(&t->passes, t->model);
 }
 
 static int batch(struct top *t)
@@ -102,38 +103,31 @@ static int batch(struct top *t)
 	bool titles = isatty(STDOUT_FILENO), said = false;
 	struct buf b = BUF_INIT;
 	uint64_t next = clock_ns();
-	int r = take_news(t);
+	int r = passes_take_news(&t->passes, t->model);
 
 	top_model_flat(t->model, true);
-	for (uint64_t i = 0; r >= 0 && (t->tables == FOREVER || i < t->tables); i++) {
-		next += t->delay_ns;
-		sleep_until(next);
-		r = take_news(t);
-		if (r < 0)
+	for (uint64_t i = 0; r > 0 && (t->tables == FOREVER || i < t->tables); i++) {
+		r = take_table(t, &next);
+		if (r <= 0)
 			break;
-		if (t->passes.stale[0]) {
-			complain(t->root, t->passes.stale);
-			buf_free(&b);
-			return EXIT_FAILED;
-		}
 		if (i)
 			buf_char(&b, '\n');
 		add_table(t, titles, &b);
 		if (b.error)
 			r = b.error;
-		else
+		else if (b.len) /* no group may have the filter's text */
 			fwrite(b.data, 1, b.len, stdout);
 		buf_clear(&b);
 		if (options_written())
-			r = -EIO;
+			r = -ECANCELED;
 		if (!said)
 			passes_say_left_out(&t->passes);
 		said |= t->passes.left_out != 0;
 	}
 	buf_free(&b);
-	if (r < 0 && r != -EIO)
-		complain(t->root, strerror(-r));
-	return r < 0 ? EXIT_FAILED : EXIT_OK;
+	if (r <= 0 && r != -ECANCELED)
+		complain(t->root, r ? strerror(-r) : t->passes.stale);
+	return r <= 0 ? EXIT_FAILED : EXIT_OK;
 }
 
 /* ---- the screen ---- */

@@ -29,7 +29,7 @@ struct generation {
 
 struct top_model {
 	struct generation now;
-	uint64_t pass; /* 0: none yet */
+	uint64_t pass;    /* 0: none yet */
 	uint64_t base_ns; /* when the base began */
 	uint8_t identity[16];
 
@@ -142,8 +142,8 @@ static void rates(struct top_group *to, const struct top_group *old, enum role r
 		if (role == BETWEEN)
 			to->percent[c] = old->percent[c];
 		else if (role == NEXT && old->in_base & 1u << c && to->value[c] >= old->base[c])
-			to->percent[c] = 100.0 * (double)(to->value[c] - old->base[c]) /
-					 (double)elapsed_ns;
+			to->percent[c] =
+				100.0 * (double)(to->value[c] - old->base[c]) / (double)elapsed_ns;
 	}
 	if (role != BETWEEN) {
 		memcpy(to->base, to->value, sizeof(to->base));

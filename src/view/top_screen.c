@@ -237,7 +237,8 @@ static void draw_head(const struct top_model *m, const struct top_status *status
 	}
 	if (status->left_out) {
 		x = put(y, x, COLS, 0, dot);
-		buf_printf(&b, "%" PRIu64 " groups without room", status->left_out);
+		buf_printf(&b, "%" PRIu64 " group%s without room", status->left_out,
+			   status->left_out == 1 ? "" : "s");
 		x = put_buf(y, x, COLS, A_BOLD | attribute(RED), &b);
 	}
 	buf_printf(&b, "%s%s%s%zu group%s%s%s", dot, status->host, dot, groups,

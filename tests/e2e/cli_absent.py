@@ -3,6 +3,7 @@
 was killed, stopped, or whose segment may not be read."""
 import json
 import os
+import pty
 import re
 import signal
 import struct
@@ -151,6 +152,134 @@ def a_stopped_serve_answers_no_requests():
             expect(time.monotonic() - begin < 20, "it did not wait for ever")
         finally:
             os.kill(serve.pid, signal.SIGCONT)
+
+
+def start_top(*arguments):
+    return subprocess.Popen([cli.FRESHET, "top", *arguments], stdout=subprocess.PIPE,
+                            stderr=subprocess.PIPE, text=True)
+
+
+def first_table(top):
+    while top.stdout.readline().strip():
+        pass
+
+
+def tables_to_the_end(top, code, stderr):
+    out, err = top.stdout.read(), top.stderr.read()  # not communicate(): some is in the buffer
+    equal(top.wait(60), code, err)
+    expect(re.search(stderr, err), f"{err!r}, not {stderr}")
+    return [table.splitlines() for table in out.split("\n\n")]
+
+
+def check_rates(tables, count):
+    equal(len(tables), count)
+    for table in tables:
+        for row in table:
+            expect(re.match(r" *\d+\.\d +", row), f"a rate: {row!r}")
+
+
+@test
+def tables_follow_a_serve_that_was_restarted():
+    with Cgroups("cli-absent") as c:
+        c.make("a")
+        first = Serve("--interval", "100ms", root=c.path, segment="host")
+        top = start_top("/" + os.path.basename(c.path), "-n", "8", "--delay", "150ms")
+        first_table(top)
+        first.stop(signal.SIGKILL)
+        with Serve("--interval", "100ms", root=c.path, segment="host"):
+            check_rates(tables_to_the_end(top, 0, "^$"), 7)
+
+
+@test
+def tables_go_on_when_serve_ended():
+    with Cgroups("cli-absent") as c:
+        c.make("a")
+        for by in (signal.SIGTERM, signal.SIGKILL):
+            serve = Serve("--interval", "100ms", root=c.path, segment="host")
+            top = start_top("/" + os.path.basename(c.path), "-n", "4", "--delay", "150ms")
+            first_table(top)
+            serve.stop(by)
+            check_rates(tables_to_the_end(top, 0, r"^freshet: (serve is not running|segment host: "
+                                          r"its producer has ended); collecting in-process "
+                                          r"\([^\n]*\)\n$"), 3)
+
+
+@test
+def tables_go_on_when_serve_is_stopped():
+    with Cgroups("cli-absent") as c:
+        c.make("a")
+        with Serve("--interval", "100ms", root=c.path, segment="host") as serve:
+            top = start_top("/" + os.path.basename(c.path), "-n", "4", "--delay", "150ms")
+            first_table(top)
+            os.kill(serve.pid, signal.SIGSTOP)
+            try:
+                check_rates(tables_to_the_end(top, 0, FALLBACK.format(
+                    rf"segment host: its producer \(pid {serve.pid}\) stopped publishing "
+                    r"\d\.\d s ago")), 3)
+            finally:
+                os.kill(serve.pid, signal.SIGCONT)
+
+
+@test
+def tables_wait_for_the_next_pass_of_a_serve_that_takes_no_requests():
+    with Cgroups("cli-absent") as c:
+        c.make("a")
+        with Serve("--interval", "1s", root=c.path, segment="host"):
+            where = "/run/freshet" if not os.geteuid() else os.environ["XDG_RUNTIME_DIR"] + "/freshet"
+            sockets = [name for name in os.listdir(where) if name.endswith(".sock")]
+            equal(len(sockets), 1, f"the socket: {os.listdir(where)}")
+            os.unlink(os.path.join(where, sockets[0]))
+            top = start_top("/" + os.path.basename(c.path), "-n", "3", "--delay", "150ms")
+            check_rates(tables_to_the_end(top, 0, "^$"), 3)
+
+
+@test
+def tables_of_other_segments_end_with_their_producer():
+    serve = Serve("--interval", "100ms", segment=os.path.join(temporary(), "tables"))
+    top = start_top("-n", "1000", "--delay", "150ms", "--segment", serve.segment)
+    first_table(top)
+    serve.stop(signal.SIGKILL)
+    tables_to_the_end(top, 1, rf"^freshet: {serve.segment}: its producer has ended\n$")
+
+
+@test
+def a_stopped_serve_of_a_long_interval_is_not_believed():
+    with Cgroups("cli-absent") as c:
+        path = "/" + os.path.basename(c.path)
+        with Serve("--interval", "1h", root=c.path, segment="host") as serve:
+            begin = json.loads(works("ls", path, "--json"))
+            os.kill(serve.pid, signal.SIGSTOP)
+            try:
+                wait_until(lambda: "stopped publishing" in cli.freshet("ls", path).stderr, "stale",
+                           30)
+                expect("stopped publishing" in works("doctor"), "doctor")
+            finally:
+                os.kill(serve.pid, signal.SIGCONT)
+            again = json.loads(works("ls", path, "--json"))
+            expect(again["pass"] > begin["pass"] and again["age_us"] <= 1e7,
+                   f"one that goes on is asked: {again}")
+
+
+@test
+def a_terminal_is_told_the_age():
+    with Cgroups("cli-absent") as c:
+        path = "/" + os.path.basename(c.path)
+        with Serve("--interval", "1h", root=c.path, segment="host"):
+            def said():
+                ours, theirs = pty.openpty()
+                try:
+                    done = subprocess.run([cli.FRESHET, "ls", path], stdout=theirs,
+                                          stderr=subprocess.PIPE, text=True, timeout=30)
+                finally:
+                    os.close(theirs)
+                    os.close(ours)
+                equal(done.returncode, 0, done.stderr)
+                return done.stderr
+            equal(said(), "", "young")
+            got = wait_until(said, "it says the age")
+            match = re.fullmatch(r"freshet: these numbers are (\d+\.\d) s old\n", got)
+            expect(match and 2 <= float(match[1]) < 9, got)
+            works("ls", path)
 
 
 @test

@@ -352,6 +352,12 @@ def usage_errors_name_the_option():
 
 
 @test
+def an_empty_table():
+    works("top", "/", "-n", "1", "--delay", "10ms", "--filter", "no such cgroup",
+          stderr=NOT_RUNNING)
+
+
+@test
 def errors_are_said():
     fails(1, "^freshet: /nix: no such cgroup\n$", "show", "/nix")
     fails(1, "^freshet: /nix/\\\\x1b: no such cgroup\n$", "ls", "/nix/\x1b")
