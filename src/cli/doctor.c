@@ -6,7 +6,6 @@
 #include "cli/doctor.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -197,7 +196,7 @@ int cmd_doctor(int argc, char **argv)
 	int c;
 
 	options_begin(argv);
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = options_next(argc, argv, "h", options)) != -1) {
 		switch (c) {
 		case 'j':
 			json = true;
@@ -206,12 +205,10 @@ int cmd_doctor(int argc, char **argv)
 			fputs(help, stdout);
 			return options_written();
 		default:
-			return options_hint(argv);
+			return EXIT_USAGE;
 		}
 	}
-	if (optind < argc) {
-		fprintf(stderr, "%s: what is '%s' for?\n", argv[0], argv[optind]);
-		return options_hint(argv);
-	}
+	if (optind < argc)
+		return options_wrong(argv, "what is '%s' for?", argv[optind]);
 	return examine(json);
 }

@@ -2,7 +2,6 @@
 /* freshet ls: the groups of a subtree and the CPU time each has used. To a terminal a tree, else a
  * flat list for programs, both sorted by name. */
 #include <errno.h>
-#include <getopt.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -190,10 +189,11 @@ int cmd_ls(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	options_begin(argv);
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = options_next(argc, argv, "h", options)) != -1) {
 		switch (c) {
 		case 's':
-			open.segment = optarg;
+			if (options_segment(argv, optarg, &open.segment))
+				return EXIT_USAGE;
 			break;
 		case 'j':
 			json = true;
@@ -206,7 +206,7 @@ int cmd_ls(int argc, char **argv)
 			fputs(help, stdout);
 			return options_written();
 		default:
-			return options_hint(argv);
+			return EXIT_USAGE;
 		}
 	}
 	r = options_path(argc, argv, &open.path);

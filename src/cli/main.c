@@ -48,6 +48,8 @@ static int occupy_standard_descriptors(void)
 
 int main(int argc, char **argv)
 {
+	static char name[] = "freshet";
+
 	if (occupy_standard_descriptors() < 0)
 		return EXIT_FAILED; /* and nowhere to say so */
 	if (argc < 2) {
@@ -65,6 +67,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
-	fprintf(stderr, "freshet: no command or option '%s'\nTry 'freshet --help'.\n", argv[1]);
-	return EXIT_USAGE;
+	argv[0] = name;
+	return options_wrong(argv, "no command or option '%s'", argv[1]);
 }

@@ -23,7 +23,9 @@ int complain(const char *path, const char *reason)
 	struct buf b = BUF_INIT;
 
 	safe_name(&b, path, false);
-	fprintf(stderr, "freshet: %.*s: %s\n", (int)b.len, b.len ? b.data : "", reason);
+	buf_str(&b, ": ");
+	safe_name(&b, reason, false);
+	fprintf(stderr, "freshet: %.*s\n", (int)b.len, b.len ? b.data : "");
 	buf_free(&b);
 	return 1;
 }

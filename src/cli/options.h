@@ -3,11 +3,19 @@
 #ifndef FRESHET_OPTIONS_H
 #define FRESHET_OPTIONS_H
 
+#include <getopt.h>
 #include <stdint.h>
 #include <stdio.h>
 
-/* The name getopt_long() puts before its messages ("freshet ls"), into argv[0]. */
+/* The name that stands before messages ("freshet ls"), into argv[0]. */
 void options_begin(char **argv);
+
+/* As getopt_long(), but what is wrong is said with the arguments made safe, as everywhere here; then
+ * '?'. No flags in options. */
+int options_next(int argc, char **argv, const char *letters, const struct option *options);
+
+/* Wrong usage: a line on stderr, made safe, and the hint. Returns EXIT_USAGE. */
+int options_wrong(char **argv, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* After an error: "Try 'freshet ls --help'." on stderr. Returns EXIT_USAGE. */
 int options_hint(char **argv);
@@ -15,7 +23,11 @@ int options_hint(char **argv);
 /* An option's value that cannot be: says so and gives the hint. Returns EXIT_USAGE. */
 int options_bad(char **argv, const char *option, const char *value, const char *wanted);
 
-/* At most one operand: *ret is it, or what it was. 0, or EXIT_USAGE after a message. */
+/* The value of --segment. 0, or EXIT_USAGE after a message when it names none. */
+int options_segment(char **argv, const char *value, const char **ret);
+
+/* At most one operand, and no empty one: *ret is it, or what it was. 0, or EXIT_USAGE after a
+ * message. */
 int options_path(int argc, char **argv, const char **ret);
 
 /* A count from min to max. 0, or -EINVAL. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* freshet show: all numbers of one group, under the kernel's own keys. */
 #include <errno.h>
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -100,10 +99,11 @@ int cmd_show(int argc, char **argv)
 	int c, r;
 
 	options_begin(argv);
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((c = options_next(argc, argv, "h", options)) != -1) {
 		switch (c) {
 		case 's':
-			open.segment = optarg;
+			if (options_segment(argv, optarg, &open.segment))
+				return EXIT_USAGE;
 			break;
 		case 'j':
 			json = true;
@@ -117,16 +117,14 @@ int cmd_show(int argc, char **argv)
 			fputs(help, stdout);
 			return options_written();
 		default:
-			return options_hint(argv);
+			return EXIT_USAGE;
 		}
 	}
 	r = options_path(argc, argv, &open.path);
 	if (r)
 		return r;
-	if (!open.path) {
-		fprintf(stderr, "%s: which PATH?\n", argv[0]);
-		return options_hint(argv);
-	}
+	if (!open.path)
+		return options_wrong(argv, "which PATH?");
 	if (open_view(&open, &o) < 0)
 		return EXIT_FAILED;
 	r = show(&o, json);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* freshet top: rates of a subtree's groups, on a screen or as plain tables. */
 #include <errno.h>
-#include <getopt.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -236,7 +235,7 @@ int cmd_top(int argc, char **argv)
 
 	setlocale(LC_CTYPE, "");
 	options_begin(argv);
-	while ((c = getopt_long(argc, argv, "hn:", options, NULL)) != -1) {
+	while ((c = options_next(argc, argv, "hn:", options)) != -1) {
 		switch (c) {
 		case 'b':
 			plain = true;
@@ -259,13 +258,14 @@ int cmd_top(int argc, char **argv)
 			filter = optarg;
 			break;
 		case 's':
-			open.segment = optarg;
+			if (options_segment(argv, optarg, &open.segment))
+				return EXIT_USAGE;
 			break;
 		case 'h':
 			fputs(help, stdout);
 			return options_written();
 		default:
-			return options_hint(argv);
+			return EXIT_USAGE;
 		}
 	}
 	r = options_path(argc, argv, &open.path);

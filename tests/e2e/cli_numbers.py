@@ -247,7 +247,6 @@ def a_segment_named_has_paths_of_its_own():
         fails(1, "^freshet: /a/../a: a path may not have", "show", "/a/../a", "--segment", "other")
         expect(other.process.poll() is None, "serve lives")
     fails(1, "^freshet: .*/other: no such segment\n$", "show", "/", "--segment", "other")
-    fails(1, "^freshet: \\.\\.: not a name of a segment\n$", "ls", "--segment", "..")
 
 
 @test
@@ -342,9 +341,30 @@ def usage_errors_name_the_option():
         (["top", "-n", "0"], "'-n': '0' is not"),
         (["doctor", "me"], "'me'"),
         (["doctor", "--jsn"], "'--jsn'"),
+        (["show", ""], "^freshet show: the PATH is empty"),
+        (["ls", ""], "^freshet ls: the PATH is empty"),
+        (["top", "-x"], "^freshet top: unrecognized option '-x'\n"),
+        (["top", "-n"], "^freshet top: option '-n' requires an argument\n"),
+        (["top", "--s=1"], "^freshet top: ambiguous option '--s=1'\n"),
+        (["ls", "--js=1"], "^freshet ls: option '--json' takes no argument\n"),
+        (["ls", "--depth=1", "-jh"], "^freshet ls: unrecognized option '-j'\n"),
+        # what came in as control characters and bytes that are no UTF-8 goes out as text
+        ([b"\x1b[31m\xff"], r"^freshet: no command or option '\\x1b\[31m\\xff'\nTry 'freshet --help'."),
+        (["ls", b"--\x1b\xff"], r"unrecognized option '--\\x1b\\xff'\n"),
+        (["ls", b"-\xff"], r"unrecognized option '-\\xff'\n"),
+        (["ls", b"--json=\x1b"], r"option '--json' takes no argument\n"),
+        (["ls", "--depth", b"\x1b"], r"'\\x1b' is not"),
+        (["ls", "/", b"\x1b"], r"'\\x1b' is one more"),
+        (["doctor", b"\x1b"], r"'\\x1b'"),
     ]
+    for command in (["ls"], ["show", "/"], ["top"]):
+        for name, said in (("..", r"\.\."), ("", ""), (b"\x1b[", r"\\x1b\["), ("a.new", r"a\.new")):
+            cases.append(([*command, "--segment", name],
+                          f"^freshet {command[0]}: option '--segment': '{said}' is not a name"))
     for arguments, stderr in cases:
         fails(2, stderr, *arguments)
+    for name in ("..", ""):
+        fails(2, "^freshet serve: ", "serve", "--segment", name)
     for command in ("ls", "show", "top", "doctor", "serve"):
         expect(works(command, "--help").startswith(f"Usage: freshet {command}"), command)
     expect(re.fullmatch(r"freshet \d+\.\d+\.\d+\n", works("--version")), "--version")
