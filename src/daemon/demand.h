@@ -9,7 +9,9 @@
  * On-demand passes together spend at most a given share of one CPU, by a token bucket in ns of CPU
  * time: it fills with time, each on-demand pass takes what it cost, and one starts only when the
  * bucket holds what the last pass cost. Until then requests wait, for the bucket or for the
- * scheduled pass, whichever comes first.
+ * scheduled pass, whichever comes first. A pass costs what its thread has done since the pass before:
+ * waking up, taking requests in and answering them are paid for, too. The HTTP server's thread is not
+ * counted: rendering is shared by all who ask between two passes.
  *
  * Pure: no clock, no threads; the caller locks.
  */

@@ -294,8 +294,10 @@ bool collector_placed(const struct collector *c, const char *path)
 {
 	struct stat ours, there;
 
-	return fstat(writer_fd(c->writer), &ours) == 0 && lstat(path, &there) == 0 &&
-	       ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+	if (lstat(path, &there) < 0)
+		return errno != ENOENT && errno != ENOTDIR; /* else nobody can tell */
+	return fstat(writer_fd(c->writer), &ours) == 0 && ours.st_dev == there.st_dev &&
+	       ours.st_ino == there.st_ino;
 }
 
 static void move_to(struct collector *c, struct writer *writer)

@@ -3,6 +3,7 @@
 something is in its way."""
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -287,6 +288,9 @@ def ordinary_user():
             line = process.stderr.readline()
             expect(re.match(r"freshet \S+: files", line), line)
             expect(os.path.exists(os.path.join(directory, "host")), line)
+            shutil.rmtree(directory)
+            wait_until(lambda: os.path.exists(os.path.join(directory, "host.sock")),
+                       "its directory is made anew", 5)
         finally:
             process.terminate()
             equal(process.wait(20), 0)

@@ -6,6 +6,7 @@ import resource
 import select
 import socket
 import struct
+import threading
 import time
 
 from freshet import Cgroups, Serve
@@ -91,6 +92,35 @@ def out_of_descriptors():
             resource.prlimit(serve.pid, resource.RLIMIT_NOFILE, (most, most))
             equal(answer(s), (0, 1))
         equal(serve.stop(), 0)
+
+
+@test
+def the_budget_counts_all_that_the_thread_does():
+    """Not the passes alone: waking up, reading requests and replying, too."""
+    cgroups, serve = running("--interval", "1h", "--max-cpu", "2")
+
+    def spent():
+        with open(f"/proc/{serve.pid}/task/{serve.pid}/schedstat") as f:
+            return int(f.read().split()[0]) / SECOND
+
+    def client(until):
+        with connect(serve) as s:
+            while time.monotonic() < until:
+                ask(s, 0, 20 * SECOND)
+                answer(s)
+
+    with cgroups, serve:
+        begin, before = time.monotonic(), spent()
+        clients = [threading.Thread(target=client, args=[begin + 4]) for _ in range(4)]
+        for thread in clients:
+            thread.start()
+        for thread in clients:
+            thread.join()
+        took, cpu = time.monotonic() - begin, spent() - before
+        note(f"{cpu / took:.2%} of one CPU in {took:.1f} s")
+        # The bucket was full: a second's share comes on top.
+        expect(cpu < 1.5 * 0.02 * (took + 1), f"{cpu} s in {took} s")
+        expect(cpu > 0.01 * took, f"{cpu} s in {took} s: who asks gets what there is")
 
 
 @test
