@@ -4,6 +4,7 @@
  * no more and no less, through all changes of the tree; and what collector_open() chooses and says.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdbool.h>
 #include <string.h>
@@ -369,6 +370,71 @@ TEST(a_segment_that_cannot_be_made)
 	EXPECT(!second && strstr(why, path), "%s", why);
 	snprintf(path, sizeof(path), "%s/host.lock", dir);
 	unlink(path);
+}
+
+static void attach_anew(void)
+{
+	freshet_detach(view);
+	view = NULL;
+	REQUIRE(freshet_attach_fd(collector_fd(collector), &view) == 0);
+}
+
+TEST(a_segment_that_somebody_removed)
+{
+	__attribute__((cleanup(remove_directory))) char dir[] = "/tmp/freshet-collector-XXXXXX";
+	char path[64], why[512] = "";
+	struct collector_options options = {
+		.size = sizeof(options), .producer = "test", .segment = path, .max_groups = 8
+	};
+	struct freshet_view *reader;
+	struct freshet_moment moment;
+
+	REQUIRE(mkdtemp(dir));
+	snprintf(path, sizeof(path), "%s/host", dir);
+	REQUIRE(begin(8) == 0);
+	/* Slots that are not in the order of the tree, and one that waits to be used again. */
+	fake_add(fake, 3, 0, 300);
+	EXPECT_EQ(collector_pass(collector), 0);
+	fake_add(fake, 1, 0, 100);
+	fake_add(fake, 2, 1, 200);
+	EXPECT_EQ(collector_pass(collector), 0);
+	fake_remove(fake, 3);
+	EXPECT_EQ(collector_pass(collector), 0);
+	expect_same();
+	EXPECT(!collector_placed(collector, path));
+	EXPECT_EQ(collector_place(collector, &options, why, sizeof(why)), 0);
+	EXPECT(collector_placed(collector, path));
+	EXPECT_EQ(collector_pass(collector), 0);
+	attach_anew();
+	expect_same();
+	EXPECT(!freshet_last_pass(view, &moment) && moment.pass == 5);
+
+	/* A reader follows; without a directory, passes go on where only we see them. */
+	REQUIRE(freshet_attach(path, &reader) == 0);
+	unlink(path);
+	EXPECT(!collector_placed(collector, path));
+	EXPECT(close(open(path, O_CREAT | O_WRONLY, 0600)) == 0);
+	EXPECT(!collector_placed(collector, path));
+	for (unsigned i = 0; i < 2; i++) {
+		EXPECT_EQ(collector_place(collector, &options, why, sizeof(why)), -EEXIST);
+		EXPECT(strstr(why, path) && strstr(why, "no segment"), "%s", why);
+		fake_add(fake, 3, 0, 400 + i);
+		EXPECT_EQ(collector_pass(collector), 0);
+		attach_anew();
+		expect_same();
+		fake_remove(fake, 3);
+	}
+	EXPECT(freshet_producer(reader) != FRESHET_ALIVE);
+	unlink(path);
+	EXPECT_EQ(collector_place(collector, &options, why, sizeof(why)), 0);
+	EXPECT_EQ(collector_pass(collector), 0);
+	attach_anew();
+	expect_same();
+	EXPECT_EQ(freshet_producer(reader), FRESHET_REPLACED);
+	EXPECT_EQ(freshet_reattach(reader), 1);
+	EXPECT(!freshet_last_pass(reader, &moment) && moment.pass == 8);
+	freshet_detach(reader);
+	end();
 }
 
 /* Opens with the host's cgroups; checks what is said, makes a pass and closes. */

@@ -122,6 +122,7 @@ TEST(errors_name_the_place_and_the_remedy)
 		  "f.conf:1: max-cpu: \"5%\" is not whole percents of one CPU, from 0 to 100" },
 		{ "root =", "f.conf:1: root: \"\" is not a cgroup's directory" },
 		{ "interval 1s", "f.conf:1: \"interval 1s\": write it as option = value" },
+		{ " = 1s", "f.conf:1: there is no option's name before \"=\"" },
 		{ "intervall = 1s",
 		  "f.conf:1: intervall: no such option; known are root, source, interval, listen, "
 		  "segment, max-groups, max-cpu" },
