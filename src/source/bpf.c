@@ -85,39 +85,40 @@ static void begin_round(struct bpf_source *b)
 	b->owing = true;
 }
 
-/* Begins a round of the ledger if this run calls for one. */
-static bool new_round(struct bpf_source *b, const struct host_reading *r, int bits, bool *losing)
+/* Whether this run saw a change; the passes to come will look at the ledger. */
+static bool note_change(struct bpf_source *b, const struct host_reading *r, int bits)
 {
 	bool changed = bits & TREE_CHANGED || r->born != b->born;
 
+	/* That iterator hides the dying, who live on in the ledger alone. */
+	if (bits & TREE_LOSING && bpf_run_holds_mutex(b->run))
+		changed = true;
 	b->born = r->born;
-	if (!changed && (!(bits & TREE_LOSING) || *losing || !bpf_run_holds_mutex(b->run)))
-		return false;
-	/* That iterator hides the dying, who live on in the ledger alone: a round in each pass. */
-	*losing = bits & TREE_LOSING;
-	b->changed_ns = r->at_ns;
-	b->unquiet = true;
-	begin_round(b);
-	return true;
+	if (changed) {
+		b->changed_ns = r->at_ns;
+		b->unquiet = true;
+	} else if (r->at_ns - b->changed_ns >= LEDGER_NS) {
+		b->unquiet = false;
+	}
+	return changed;
 }
 
 /* Runs until the tree is named and the round settled, or tries are used up. */
-static int run_all(struct bpf_source *b, uint64_t now_ns)
+static int run_all(struct bpf_source *b)
 {
 	unsigned torn = 0, naming = 0, readings = 0;
-	bool losing = false;
+	bool again = false;
 	uint64_t known;
 	uint32_t from;
 
-	if (b->unquiet) {
-		b->unquiet = now_ns - b->changed_ns < LEDGER_NS;
+	if (b->unquiet)
 		begin_round(b);
-	}
 	host_tree_unnamed(b->tree, &known, &from);
 	from = 0;
 	for (;;) {
 		bool ledger = b->owing;
 		struct host_reading r;
+		bool changed;
 		int bits, err;
 
 		err = bpf_run(b->run, ledger, known, from, &r);
@@ -130,9 +131,16 @@ static int run_all(struct bpf_source *b, uint64_t now_ns)
 		if (bits < 0)
 			return bits;
 
+		changed = note_change(b, &r, bits);
 		readings += ledger;
-		if (!new_round(b, &r, bits, &losing) && ledger)
+		if (ledger)
 			b->owing = bits & TREE_UNSETTLED;
+		/* Once in a pass: it answers for what was before it began, and where cgroups come and
+		 * go all the time it would never end. The next pass looks again. */
+		if (changed && !again) {
+			again = true;
+			begin_round(b);
+		}
 
 		/* What goes in front of the first unnamed one meanwhile, moves it forward. */
 		host_tree_unnamed(b->tree, &known, &from);
@@ -152,7 +160,7 @@ static int bpf_pass(struct source *s, struct source_tree *tree)
 	uint64_t begin = clock_ns();
 	int err;
 
-	err = run_all(b, begin);
+	err = run_all(b);
 	if (!err && b->root_stat >= 0)
 		err = read_root(b);
 	if (err)

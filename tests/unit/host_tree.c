@@ -30,6 +30,7 @@
 struct model {
 	bool exists; /* on its parent's list */
 	bool online;
+	bool grace; /* released, but a walk under RCU may still stand on it */
 	int parent;
 	int level;
 	uint64_t serial;
@@ -42,6 +43,7 @@ struct model {
 
 static struct model m[NODES];
 static uint64_t serial;
+static bool walking;
 static unsigned rate; /* kernel steps between two loads of the walk: 1 in so many */
 static bool stalled;  /* the kernel stands still, maybe inside a flush, until bpf_run_wait() */
 static bool at_rest;
@@ -148,7 +150,7 @@ static void charge(int i, unsigned long long ns)
 static int make(int parent)
 {
 	for (int i = parent + 1; i < NODES; i++)
-		if (!m[i].serial) {
+		if (!m[i].serial && !m[i].grace) {
 			m[i] = (struct model){ .exists = true,
 					       .online = true,
 					       .parent = parent,
@@ -186,6 +188,7 @@ static void release_step(void)
 		if (rnd(4) == 0) { /* the work item waits for the lock a little */
 			flush_whole(releasing);
 			m[releasing].serial = 0;
+			m[releasing].grace = walking;
 			releasing = NOBODY;
 		}
 	}
@@ -318,6 +321,7 @@ int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t from, struc
 	int depth = 0;
 
 	runs++;
+	walking = true;
 	ledgers += ledger;
 	*ret = (struct host_reading){ .record = b->record,
 				      .throttle = b->throttle,
@@ -345,6 +349,9 @@ int bpf_run(struct bpf_run *b, bool ledger, uint64_t known, uint32_t from, struc
 		parent[++depth] = i;
 		at_serial[depth] = 0;
 	}
+	walking = false;
+	for (int i = 0; i < NODES; i++)
+		m[i].grace = false;
 	now_ns += 50000;
 	ret->at_ns = now_ns;
 	return 0;
