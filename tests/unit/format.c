@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* Numbers and names as a terminal shows them. */
+#include "view/format.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "tap.h"
+#include "view/safe.h"
+
+TEST(numbers_as_text)
+{
+	static const struct {
+		double percent;
+		const char *text;
+	} percents[] = { { NAN, "-" },        { 0, "0.0" },         { 0.04, "0.0" },
+			 { 99.96, "100.0" },  { 9999.9, "9999.9" }, { 9999.96, "10000" },
+			 { 819200, "819200" } };
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} times[] = { { 0, "0.00" },
+		      { 59999999999, "59.99" },
+		      { 60000000000, "1:00.00" },
+		      { 3599990000000, "59:59.99" },
+		      { 3600000000000, "1:00:00" },
+		      { 359999000000000, "99:59:59" },
+		      { 360000000000000, "4d04h" },
+		      { UINT64_MAX, "213503d23h" } };
+	char buf[32];
+
+	for (size_t i = 0; i < sizeof(percents) / sizeof(percents[0]); i++) {
+		format_percent(percents[i].percent, buf, sizeof(buf));
+		EXPECT(!strcmp(buf, percents[i].text), "%s, wanted %s", buf, percents[i].text);
+	}
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		format_time(times[i].ns, buf, sizeof(buf));
+		EXPECT(!strcmp(buf, times[i].text), "%s, wanted %s", buf, times[i].text);
+	}
+}
+
+TEST(names_are_safe_on_a_terminal)
+{
+	static const char *const names[][3] = {
+		/* name, as UTF-8, as ASCII */
+		{ "plain.slice", "plain.slice", "plain.slice" },
+		{ "a\\x2db \"c\"", "a\\x2db \"c\"", "a\\x2db \"c\"" },
+		{ "t\tn\x1b[31m", "t\\x09n\\x1b[31m", "t\\x09n\\x1b[31m" },
+		{ "\x7f", "\\x7f", "\\x7f" },
+		{ "gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f", "gr\\xc3\\xbc\\xc3\\x9f" },
+		{ "\xe2\x82\xac\xf0\x9f\x98\x80", "\xe2\x82\xac\xf0\x9f\x98\x80",
+		  "\\xe2\\x82\\xac\\xf0\\x9f\\x98\\x80" },
+		{ "\xff\xc3(", "\\xff\\xc3(", "\\xff\\xc3(" },
+		{ "\xc2\x9b"
+		  "31m",
+		  "\\xc2\\x9b31m", "\\xc2\\x9b31m" }, /* C1: CSI */
+		{ "\xe2\x80\xae"
+		  "x",
+		  "\\xe2\\x80\\xaex", "\\xe2\\x80\\xaex" }, /* override */
+		{ "\xc0\xaf\xed\xa0\x80", "\\xc0\\xaf\\xed\\xa0\\x80",
+		  "\\xc0\\xaf\\xed\\xa0\\x80" },
+		{ "\xf0\x9f\x98", "\\xf0\\x9f\\x98", "\\xf0\\x9f\\x98" },
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		for (int ascii = 0; ascii < 2; ascii++) {
+			struct buf b = BUF_INIT;
+
+			safe_name(&b, names[i][0], ascii);
+			buf_char(&b, '\0');
+			EXPECT(!strcmp(b.data, names[i][1 + ascii]), "%s, wanted %s", b.data,
+			       names[i][1 + ascii]);
+			buf_free(&b);
+		}
+	}
+}
+
+TAP_MAIN
