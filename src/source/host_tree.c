@@ -476,8 +476,8 @@ int host_tree_take(struct host_tree *t, const struct host_reading *r)
 	}
 	if (!climb(t, r))
 		bits |= TREE_UNSETTLED;
-	for (uint32_t i = 0; i < r->count && !(bits & TREE_LOSING); i++)
-		bits |= r->record[i].flags & PASS_LOSING ? TREE_LOSING : 0;
+	/* The kernel counts a dying cgroup in all its ancestors, so the root speaks for the tree. */
+	bits |= r->record[0].flags & PASS_LOSING ? TREE_LOSING : 0;
 	return bits;
 }
 
