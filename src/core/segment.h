@@ -22,8 +22,8 @@
  *
  * Progress: a reader never waits for the writer; the writer never for a reader.
  *
- * Room for the engine: cells, dirty bitmaps and the ancestor table come as further sections;
- * readers ignore section types they do not know.
+ * A program's tree has further sections, for what is not flushed into rows yet: core/cells.h.
+ * Readers ignore section types they do not know.
  */
 #ifndef FRESHET_SEGMENT_H
 #define FRESHET_SEGMENT_H
@@ -48,6 +48,14 @@ enum seg_section_type {
 	SEG_STRINGS = 2, /* NUL-terminated strings, named by offset */
 	SEG_GROUPS = 3,  /* seg_group[count], by slot */
 	SEG_BANKS = 4,   /* count banks, stride bytes apart */
+	/* Of a program's tree only; all or none: core/cells.h. */
+	SEG_CONTROL = 5,    /* one seg_control */
+	SEG_PARTS = 6,      /* seg_part[count] */
+	SEG_HISTOGRAMS = 7, /* seg_histogram[count]; absent if there are none */
+	SEG_LIVES = 8,      /* seg_life[count], by group slot */
+	SEG_DIRTY = 9,      /* bitmaps */
+	SEG_OWNERS = 10,    /* of fallback slots */
+	SEG_CELLS = 11,     /* by CPU slot */
 };
 
 struct seg_section {
@@ -116,7 +124,8 @@ struct seg_bank {
 	uint32_t ngroups;  /* at most nslots */
 	uint32_t nslots;   /* slots 0 .. nslots-1 have memory; at most max_groups */
 	uint64_t topology; /* changes whenever order[] does */
-	uint64_t pad1[3];
+	uint64_t epoch;    /* of a tree with cells: its rows hold all updates of earlier epochs */
+	uint64_t pad1[2];
 };
 #define SEG_ORDER_OFFSET 64u /* from the bank's begin; rows follow at the next multiple of 64 */
 
@@ -133,7 +142,8 @@ struct seg_row {
 	uint32_t generation; /* of the slot's group; 0: the slot is in no group of this pass */
 	uint32_t position;   /* its entry in order[] */
 	uint64_t present;    /* bit per column */
-	uint64_t value[];    /* nstats of them; those of absent columns mean nothing */
+	uint64_t value[];    /* nstats of them; those of absent columns mean nothing. Of a tree with
+				cells: all `words` of the subtree, then all `words` of its own */
 };
 
 static inline uint64_t seg_round(uint64_t n, uint64_t to)

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The restartable sequences of inline.h for x86-64: included by it alone.
+ *
+ * Register and label conventions: Linux, Documentation and include/uapi/linux/rseq.h. A descriptor
+ * (start, length, abort address) lies in section __rseq_cs; its address goes into the thread's
+ * rseq area before the sequence starts. The four bytes before the abort address are the signature
+ * that glibc registered (0x53053053), behind the first bytes of an undefined instruction (ud1).
+ *
+ * In a shared object the area's pointer is cleared afterwards: the object may be unmapped by
+ * dlclose(), and the kernel reads the descriptor at the next preemption. An executable stays.
+ *
+ * x86 keeps stores in order, so none needs a fence.
+ */
+#ifndef FRESHET_INLINE_X86_64_H
+#define FRESHET_INLINE_X86_64_H
+
+#define FRESHET_RSEQ_CPU_ID "4"  /* struct rseq: offset of cpu_id */
+#define FRESHET_RSEQ_CS     "8"  /* of rseq_cs */
+
+#if defined(__PIC__) && !defined(__PIE__)
+#define FRESHET_SEQ_END "movq $0, %%fs:" FRESHET_RSEQ_CS "(%[area])\n\t"
+#else
+#define FRESHET_SEQ_END ""
+#endif
+
+/* A loop in front of the commit, for tests that want aborts. */
+#ifndef FRESHET_SEQ_DELAY
+#define FRESHET_SEQ_DELAY ""
+#endif
+
+/*
+ * Opens a sequence: %rax is the group's cell on this slot, its stamp compared. The flags in the
+ * section names: "?" puts them into the group (COMDAT) of the function they belong to.
+ */
+#define FRESHET_SEQ_BEGIN                                                                      \
+	".pushsection __rseq_cs, \"aw?\"\n\t"                                                  \
+	".balign 32\n"                                                                         \
+	"3:\n\t"                                                                               \
+	".long 0, 0\n\t"                                                                       \
+	".quad 1f, 2f - 1f, 4f\n\t"                                                            \
+	".popsection\n\t"                                                                      \
+	".pushsection .text.freshet_abort, \"ax?\"\n\t"                                        \
+	".byte 0x0f, 0xb9, 0x3d\n\t"                                                           \
+	".long 0x53053053\n"                                                                   \
+	"4:\n\t"                                                                               \
+	"jmp %l[miss]\n\t"                                                                     \
+	".popsection\n\t"                                                                      \
+	"leaq 3b(%%rip), %%rax\n\t"                                                            \
+	"movq %%rax, %%fs:" FRESHET_RSEQ_CS "(%[area])\n"                                      \
+	"1:\n\t"                                                                               \
+	"cmpl $0, %%fs:" FRESHET_RSEQ_CPU_ID "(%[area])\n\t" /* < 0: thread is not registered */ \
+	"js %l[miss]\n\t"                                                                      \
+	"movl %%fs:(%[slot]), %%eax\n\t"                                                       \
+	"cmpl %[slots], %%eax\n\t"                                                             \
+	"jae %l[miss]\n\t"                                                                     \
+	"imulq %[stride], %%rax\n\t"                                                           \
+	"movq (%[hot]), %%rcx\n\t"                                                             \
+	"addq %[tag], %%rcx\n\t"                                                               \
+	"addq %[cell], %%rax\n\t"                                                              \
+	"cmpq %%rcx, (%%rax)\n\t"                                                              \
+	"jne %l[miss]\n\t"
+
+#define FRESHET_SEQ_INPUTS                                                                     \
+	[area] "r"(freshet_area(group->place)),                                                \
+		[slot] "r"(freshet_area(group->place) + freshet_limit_field(group->limits)),   \
+		[slots] "r"(freshet_limit_slots(group->limits)),                               \
+		[stride] "r"(freshet_stride(group->place)), [hot] "r"(group->hot),             \
+		[tag] "r"(group->tag), [cell] "r"(group->cell)
+
+/* Adds n to a word of the group's cell. 1, or 0: not done. */
+static inline __attribute__((always_inline)) int
+freshet_seq_add(const struct freshet_handle *group, unsigned word, uint64_t n)
+{
+	/* An index in the committing instruction's address would cost more than the addition. */
+	__asm__ __volatile__ goto(
+		FRESHET_SEQ_BEGIN
+		FRESHET_SEQ_DELAY
+		"addq %[offset], %%rax\n\t"
+		"addq %[n], (%%rax)\n"
+		"2:\n\t"
+		FRESHET_SEQ_END
+		:
+		: FRESHET_SEQ_INPUTS, [offset] "er"((uint64_t)word * 8), [n] "er"(n)
+		: "memory", "cc", "rax", "rcx"
+		: miss);
+	return 1;
+miss:
+	return 0;
+}
+
+/* One stat of a set: from the bank at %rcx to the one at %rdx. */
+#define FRESHET_SET_WORD(at)                                                                   \
+	"movq " at "(%[n]), %%r8\n\t"                                                          \
+	"addq 8+" at "(%%rax,%%rcx), %%r8\n\t"                                                 \
+	"movq %%r8, 8+" at "(%%rax,%%rdx)\n\t"
+
+/*
+ * Version v is in bank min(ctz(v), FRESHET_BANKS - 1); the bit that is or-ed in makes that minimum,
+ * and counts for v = 0. The new version's bank is filled from the old one's, and the version is the
+ * commit.
+ */
+#define FRESHET_SET_CASE(stats, words)                                                         \
+	case stats:                                                                            \
+		__asm__ __volatile__ goto(                                                     \
+			FRESHET_SEQ_BEGIN                                                      \
+			"addq %[offset], %%rax\n\t"                                            \
+			"movq (%%rax), %%rdx\n\t"                                              \
+			"leaq 1(%%rdx), %%r9\n\t"                                              \
+			"orq $1 << (%c[banks] - 1), %%rdx\n\t"                                 \
+			"bsfq %%rdx, %%rcx\n\t"                                                \
+			"movq %%r9, %%r8\n\t"                                                  \
+			"orq $1 << (%c[banks] - 1), %%r8\n\t"                                  \
+			"bsfq %%r8, %%rdx\n\t"                                                 \
+			"imulq $8 * " #stats ", %%rcx\n\t"                                     \
+			"imulq $8 * " #stats ", %%rdx\n\t"                                     \
+			words                                                                  \
+			FRESHET_SEQ_DELAY                                                      \
+			"movq %%r9, (%%rax)\n"                                                 \
+			"2:\n\t"                                                               \
+			FRESHET_SEQ_END                                                        \
+			:                                                                      \
+			: FRESHET_SEQ_INPUTS, [offset] "r"((uint64_t)offset * 8), [n] "r"(n),  \
+			  [banks] "i"(FRESHET_BANKS)                                           \
+			: "memory", "cc", "rax", "rcx", "rdx", "r8", "r9"                      \
+			: miss);                                                               \
+		return 1;
+
+/* Adds n[i] to the i-th stat of the set of `count` stats at word offset of the cell. 1, or 0: not
+ * done. count is a constant where this is to be fast. */
+static inline __attribute__((always_inline)) int
+freshet_seq_set(const struct freshet_handle *group, unsigned offset, unsigned count,
+		const int64_t *n)
+{
+#define FRESHET_WORDS_1 FRESHET_SET_WORD("0")
+#define FRESHET_WORDS_2 FRESHET_WORDS_1 FRESHET_SET_WORD("8")
+#define FRESHET_WORDS_3 FRESHET_WORDS_2 FRESHET_SET_WORD("16")
+#define FRESHET_WORDS_4 FRESHET_WORDS_3 FRESHET_SET_WORD("24")
+#define FRESHET_WORDS_5 FRESHET_WORDS_4 FRESHET_SET_WORD("32")
+#define FRESHET_WORDS_6 FRESHET_WORDS_5 FRESHET_SET_WORD("40")
+#define FRESHET_WORDS_7 FRESHET_WORDS_6 FRESHET_SET_WORD("48")
+#define FRESHET_WORDS_8 FRESHET_WORDS_7 FRESHET_SET_WORD("56")
+	switch (count) {
+	FRESHET_SET_CASE(2, FRESHET_WORDS_2)
+	FRESHET_SET_CASE(3, FRESHET_WORDS_3)
+	FRESHET_SET_CASE(4, FRESHET_WORDS_4)
+	FRESHET_SET_CASE(5, FRESHET_WORDS_5)
+	FRESHET_SET_CASE(6, FRESHET_WORDS_6)
+	FRESHET_SET_CASE(7, FRESHET_WORDS_7)
+	FRESHET_SET_CASE(8, FRESHET_WORDS_8)
+	}
+miss:
+	return 0;
+}
+
+#endif

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The inline half of freshet_add() and its like: included by freshet.h, not by programs.
+ *
+ * An update is one restartable sequence (rseq(2)): read the CPU slot, find the group's cell on it,
+ * compare the cell's stamp with the selector plus the handle's tag, and commit with one store. A
+ * stamp that matches says three things at once: this group's dirty bit is set for the present
+ * epoch, the group lives, and this is the process that opened the tree (in a forked child the
+ * selector reads 0). Everything else (another epoch, an abort, no rseq, a bad index) goes to the
+ * library's freshet_..._slow().
+ *
+ * Ordering: bit, stamp and number are stored in this order by one CPU slot, each with release where
+ * the machine does not keep stores in order by itself (arm64). Pairs with cells.h: who sees the number
+ * sees the bit. There is no order between the selector's load and the flusher: it makes one with
+ * membarrier(2), flush.c.
+ *
+ * The layout shown here (struct freshet_hot, struct freshet_handle, the head of a cell, a set) is
+ * part of the ABI: FRESHET_0.1 of libfreshet.map stands for it.
+ */
+#ifndef FRESHET_INLINE_H
+#define FRESHET_INLINE_H
+
+/* A tree's page that updates read; written by flush alone; all zeroes in a forked child. */
+struct freshet_hot {
+	uint64_t selector; /* epoch, from 4; its low two bits choose the dirty bitmap */
+	struct freshet_tree *tree;
+	struct {
+		uint16_t offset; /* of the set in a cell, in words */
+		uint16_t count;  /* of its stats; 0: no set begins with this stat */
+	} set[FRESHET_MAX_STATS];
+	struct {
+		uint16_t offset; /* of the first bucket in a cell, in words; 0: no such histogram */
+		uint16_t last;   /* bucket */
+		uint8_t precision, lowest;
+	} histogram[FRESHET_MAX_HISTOGRAMS];
+};
+
+/* A cell: the stamp; a word for each stat; if there are gauges, a word for each stat's decreases;
+ * sets; histograms. A set: its version, then FRESHET_BANKS banks of count words (cells.h). */
+#define FRESHET_BANKS 6
+
+FRESHET_API int freshet_add_slow(const struct freshet_handle *group, unsigned stat, int64_t n);
+FRESHET_API int freshet_add_set_slow(const struct freshet_handle *group, unsigned first,
+				     unsigned count, const int64_t *n);
+FRESHET_API int freshet_add_word_slow(const struct freshet_handle *group, unsigned word,
+				      uint64_t n);
+FRESHET_API int freshet_observe_slow(const struct freshet_handle *group, unsigned histogram,
+				     uint64_t value);
+
+/* handle->place: offset of the thread's rseq area from the thread pointer, signed, in the upper 32
+ * bits; bytes from one CPU slot's cell to the next's in the lower ones. */
+static inline int64_t freshet_area(int64_t place)
+{
+	return place >> 32;
+}
+
+static inline uint64_t freshet_stride(int64_t place)
+{
+	return (uint32_t)place;
+}
+
+/* handle->limits, 16 bits each: CPU slots; offset in the rseq area of the number that says which
+ * (mm_cid, or cpu_id on older kernels); stats; stats that have a word for decreases (all or none). */
+static inline unsigned freshet_limit_slots(uint64_t limits)
+{
+	return (unsigned)(limits & 0xffff);
+}
+
+static inline int64_t freshet_limit_field(uint64_t limits)
+{
+	return (int64_t)(limits >> 16 & 0xffff);
+}
+
+static inline unsigned freshet_limit_stats(uint64_t limits)
+{
+	return (unsigned)(limits >> 32) & 0xffff;
+}
+
+static inline unsigned freshet_limit_down(uint64_t limits)
+{
+	return (unsigned)(limits >> 48);
+}
+
+/* FRESHET_NO_ASM: for ThreadSanitizer, which cannot see into a sequence. */
+#if defined(__SANITIZE_THREAD__)
+#define FRESHET_NO_ASM 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define FRESHET_NO_ASM 1
+#endif
+#endif
+
+#if defined(FRESHET_NO_ASM)
+#define FRESHET_HAVE_RSEQ 0
+#elif defined(__x86_64__) && defined(__LP64__)
+#define FRESHET_HAVE_RSEQ 1
+#include <freshet/inline-x86_64.h>
+#elif defined(__aarch64__) && defined(__LP64__)
+#define FRESHET_HAVE_RSEQ 1
+#include <freshet/inline-aarch64.h>
+#else
+#define FRESHET_HAVE_RSEQ 0
+#endif
+
+static inline int freshet_add(const struct freshet_handle *group, unsigned stat, int64_t n)
+{
+	struct freshet_handle copy;
+
+#if FRESHET_HAVE_RSEQ
+	unsigned stats = freshet_limit_stats(group->limits), word = 1 + stat;
+
+	if (__builtin_expect(stat < stats, 1)) {
+		uint64_t amount = (uint64_t)n;
+
+		if (n < 0 && stat < freshet_limit_down(group->limits)) {
+			word += stats;
+			amount = 0 - amount;
+		}
+		if (__builtin_expect(freshet_seq_add(group, word, amount), 1))
+			return 0;
+	}
+#endif
+	copy = *group; /* so that the handle itself may stay in registers */
+	return freshet_add_slow(&copy, stat, n);
+}
+
+static inline int freshet_add_set(const struct freshet_handle *group, unsigned first,
+				  unsigned count, const int64_t *n)
+{
+	struct freshet_handle copy;
+
+#if FRESHET_HAVE_RSEQ
+	const struct freshet_hot *hot = group->hot;
+
+	if (__builtin_constant_p(count) && first < FRESHET_MAX_STATS && count != 0 &&
+	    __builtin_expect(hot->set[first].count == count, 1) &&
+	    __builtin_expect(freshet_seq_set(group, hot->set[first].offset, count, n), 1))
+		return 0;
+#endif
+	copy = *group;
+	return freshet_add_set_slow(&copy, first, count, n);
+}
+
+/* Bucket of a value: see struct freshet_histogram. */
+static inline unsigned freshet_bucket_of(unsigned precision, unsigned lowest, unsigned last,
+					 uint64_t value)
+{
+	uint64_t x = value >> lowest;
+	unsigned shift =
+		63 - (unsigned)__builtin_clzll(x | (uint64_t)1 << precision) - precision;
+	uint64_t bucket = ((uint64_t)shift << precision) + (x >> shift);
+
+	return bucket < last ? (unsigned)bucket : last;
+}
+
+static inline int freshet_observe(const struct freshet_handle *group, unsigned histogram,
+				  uint64_t value)
+{
+	struct freshet_handle copy;
+
+#if FRESHET_HAVE_RSEQ
+	const struct freshet_hot *hot = group->hot;
+
+	if (__builtin_expect(histogram < FRESHET_MAX_HISTOGRAMS &&
+				     hot->histogram[histogram].offset != 0, 1)) {
+		unsigned offset = hot->histogram[histogram].offset;
+		unsigned last = hot->histogram[histogram].last;
+		unsigned bucket = freshet_bucket_of(hot->histogram[histogram].precision,
+						    hot->histogram[histogram].lowest, last, value);
+
+		/* The sum first: once it is in, the rest cannot fail but for a removed group. */
+		if (__builtin_expect(freshet_seq_add(group, offset + last + 1, value), 1)) {
+			if (__builtin_expect(freshet_seq_add(group, offset + bucket, 1), 1))
+				return 0;
+			copy = *group;
+			return freshet_add_word_slow(&copy, offset + bucket, 1);
+		}
+	}
+#endif
+	copy = *group;
+	return freshet_observe_slow(&copy, histogram, value);
+}
+
+#endif
