@@ -8,5 +8,7 @@
 
 int bench_pass(bool quick);
 int bench_scrape(bool quick);
+int bench_update(bool quick);
+int bench_read(bool quick);
 
 #endif

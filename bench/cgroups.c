@@ -101,7 +101,18 @@ static void remove_stale(const char *parent, void (*remove)(const char *dir))
 		closedir(d);
 }
 
-int cgroups_begin(void)
+static int make_temporary(void)
+{
+	remove_stale(TEMPORARY, remove_temporary);
+	snprintf(temporary, sizeof(temporary), TEMPORARY "/" NAME "%d", (int)getpid());
+	if (mkdir(temporary, 0700) == 0)
+		return 0;
+	fprintf(stderr, "freshet-bench: %s: %s\n", temporary, strerror(errno));
+	temporary[0] = 0;
+	return -1;
+}
+
+static int make_folder(void)
 {
 	int err = mount_find(&mount_point);
 
@@ -110,21 +121,20 @@ int cgroups_begin(void)
 		return -1;
 	}
 	remove_stale(mount_point.path, kill_and_remove);
-	remove_stale(TEMPORARY, remove_temporary);
-	snprintf(temporary, sizeof(temporary), TEMPORARY "/" NAME "%d", (int)getpid());
-	if (mkdir(temporary, 0700) < 0) {
-		fprintf(stderr, "freshet-bench: %s: %s\n", temporary, strerror(errno));
-		temporary[0] = 0;
-		return -1;
-	}
 	snprintf(folder, sizeof(folder), "%s/" NAME "%d", mount_point.path, (int)getpid());
-	if (mkdir(folder, 0755) < 0) {
-		fprintf(stderr, "freshet-bench: cannot make cgroups: %s: %s%s\n", folder,
-			strerror(errno), geteuid() ? " (run it as root)" : "");
-		folder[0] = 0;
+	if (mkdir(folder, 0755) == 0)
+		return 0;
+	fprintf(stderr, "freshet-bench: cannot make cgroups: %s: %s%s\n", folder, strerror(errno),
+		geteuid() ? " (run it as root)" : "");
+	folder[0] = 0;
+	return -1;
+}
+
+int cgroups_begin(bool with_cgroups)
+{
+	if (make_temporary() < 0)
 		return -1;
-	}
-	return 0;
+	return with_cgroups ? make_folder() : 0;
 }
 
 void cgroups_end(void)

@@ -6,10 +6,12 @@
 #ifndef FRESHET_BENCH_CGROUPS_H
 #define FRESHET_BENCH_CGROUPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* Makes folder and temporary directory. 0, or -1 after a message on stderr. */
-int cgroups_begin(void);
+/* Makes the temporary directory and, if there are to be cgroups, the folder. 0, or -1 after a message
+ * on stderr. */
+int cgroups_begin(bool with_cgroups);
 
 /* Kills what runs below the folder, and removes folder and directory. */
 void cgroups_end(void);

@@ -13,12 +13,15 @@ enum { EXIT_GOOD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct bench {
 	const char *name;
 	int (*run)(bool quick);
+	bool cgroups; /* makes some */
 	const char *what;
 };
 
 static const struct bench benches[] = {
-	{ "pass", bench_pass, "reading the CPU numbers of all cgroups: text, BPF, segment" },
-	{ "scrape", bench_scrape, "the daemon's /metrics, its memory and CPU time" },
+	{ "pass", bench_pass, true, "reading the CPU numbers of all cgroups: text, BPF, segment" },
+	{ "scrape", bench_scrape, true, "the daemon's /metrics, its memory and CPU time" },
+	{ "update", bench_update, false, "updating a program's own numbers, beside other ways to count" },
+	{ "read", bench_read, false, "reading a program's own numbers" },
 };
 #define NBENCHES (sizeof(benches) / sizeof(benches[0]))
 
@@ -28,7 +31,7 @@ static bool quick, json;
 static void usage(FILE *to)
 {
 	fprintf(to, "Usage: freshet-bench NAME [--quick] [--json]\n"
-		    "Measures Freshet on cgroups that it makes and removes; needs root.\n\n");
+		    "Measures Freshet. pass and scrape make cgroups and remove them, and need root.\n\n");
 	for (size_t i = 0; i < NBENCHES; i++)
 		fprintf(to, "  %-8s %s\n", benches[i].name, benches[i].what);
 	fprintf(to, "\n  --quick  fewer rounds, at most 45 s\n"
@@ -93,5 +96,5 @@ int main(int argc, char **argv)
 		fprintf(stderr, "freshet-bench: no bench '%s'\n", argv[optind]);
 		return hint();
 	}
-	return supervise(run_chosen);
+	return supervise(run_chosen, chosen->cgroups);
 }

@@ -13,10 +13,10 @@
 #include "base/buf.h"
 #include "view/json.h"
 
-#define MAX_ROWS   32
+#define MAX_ROWS   256
 #define MAX_VALUES 12
-#define MAX_BARS   16
-#define MAX_NOTES  16
+#define MAX_BARS   32
+#define MAX_NOTES  40
 
 struct value {
 	const char *key;

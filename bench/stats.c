@@ -17,8 +17,7 @@ static int compare(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* part of the samples is below it; 0 <= part <= 1. */
-static double quantile(struct stats *s, double part)
+double stats_quantile(struct stats *s, double part)
 {
 	double at = part * (double)(s->count - 1);
 	size_t i = (size_t)at;
@@ -33,12 +32,21 @@ static double quantile(struct stats *s, double part)
 
 double stats_median(struct stats *s)
 {
-	return quantile(s, 0.5);
+	return stats_quantile(s, 0.5);
+}
+
+double stats_min(const struct stats *s)
+{
+	double min = s->count ? s->sample[0] : 0;
+
+	for (size_t i = 1; i < s->count; i++)
+		min = s->sample[i] < min ? s->sample[i] : min;
+	return min;
 }
 
 double stats_spread(struct stats *s)
 {
 	double median = stats_median(s);
 
-	return median > 0 ? (quantile(s, 0.75) - quantile(s, 0.25)) / median * 100 : 0;
+	return median > 0 ? (stats_quantile(s, 0.75) - stats_quantile(s, 0.25)) / median * 100 : 0;
 }

@@ -33,7 +33,7 @@ static int wait_for(pid_t child, const sigset_t *signals, int *status)
 	}
 }
 
-int supervise(int (*body)(void))
+int supervise(int (*body)(void), bool cgroups)
 {
 	sigset_t signals, before;
 	int status = 0, sig;
@@ -45,7 +45,7 @@ int supervise(int (*body)(void))
 	sigaddset(&signals, SIGHUP);
 	sigaddset(&signals, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &signals, &before);
-	if (cgroups_begin() < 0) {
+	if (cgroups_begin(cgroups) < 0) {
 		cgroups_end();
 		return 1;
 	}

@@ -30,10 +30,10 @@
 #endif
 
 /*
- * Opens a sequence: %rax is the group's cell on this slot, its stamp compared. The flags in the
- * section names: "?" puts them into the group (COMDAT) of the function they belong to.
+ * Opens a sequence: %eax is the CPU slot. The flags in the section names: "?" puts them into the
+ * group (COMDAT) of the function they belong to.
  */
-#define FRESHET_SEQ_BEGIN                                                                      \
+#define FRESHET_SEQ_SLOT                                                                      \
 	".pushsection __rseq_cs, \"aw?\"\n\t"                                                  \
 	".balign 32\n"                                                                         \
 	"3:\n\t"                                                                               \
@@ -51,7 +51,10 @@
 	"1:\n\t"                                                                               \
 	"cmpl $0, %%fs:" FRESHET_RSEQ_CPU_ID "(%[area])\n\t" /* < 0: thread is not registered */ \
 	"js %l[miss]\n\t"                                                                      \
-	"movl %%fs:(%[slot]), %%eax\n\t"                                                       \
+	"movl %%fs:(%[slot]), %%eax\n\t"
+
+/* Goes on: %rax is the group's cell on this slot, its stamp compared. */
+#define FRESHET_SEQ_CELL                                                                       \
 	"cmpl %[slots], %%eax\n\t"                                                             \
 	"jae %l[miss]\n\t"                                                                     \
 	"imulq %[stride], %%rax\n\t"                                                           \
@@ -74,7 +77,8 @@ freshet_seq_add(const struct freshet_handle *group, unsigned word, uint64_t n)
 {
 	/* An index in the committing instruction's address would cost more than the addition. */
 	__asm__ __volatile__ goto(
-		FRESHET_SEQ_BEGIN
+		FRESHET_SEQ_SLOT
+		FRESHET_SEQ_CELL
 		FRESHET_SEQ_DELAY
 		"addq %[offset], %%rax\n\t"
 		"addq %[n], (%%rax)\n"
@@ -103,7 +107,8 @@ miss:
 #define FRESHET_SET_CASE(stats, words)                                                         \
 	case stats:                                                                            \
 		__asm__ __volatile__ goto(                                                     \
-			FRESHET_SEQ_BEGIN                                                      \
+			FRESHET_SEQ_SLOT                                                       \
+			FRESHET_SEQ_CELL                                                       \
 			"addq %[offset], %%rax\n\t"                                            \
 			"movq (%%rax), %%rdx\n\t"                                              \
 			"leaq 1(%%rdx), %%r9\n\t"                                              \
@@ -149,6 +154,43 @@ freshet_seq_set(const struct freshet_handle *group, unsigned offset, unsigned co
 	FRESHET_SET_CASE(7, FRESHET_WORDS_7)
 	FRESHET_SET_CASE(8, FRESHET_WORDS_8)
 	}
+miss:
+	return 0;
+}
+
+/*
+ * For the library: if this is CPU slot `slot`, the selector is `selector` and *tag the handle's, sets
+ * bits in *bits (which is this slot's) and stamps the cell. 1, or 0: not done, or not wholly, which
+ * leaves at most a bit without a meaning.
+ */
+static inline int freshet_seq_mark(const struct freshet_handle *group, unsigned slot,
+				   uint64_t selector, const uint64_t *tag, uint64_t *bits,
+				   uint64_t bit, uint64_t *cell)
+{
+	__asm__ __volatile__ goto(
+		FRESHET_SEQ_SLOT
+		"cmpl %[want], %%eax\n\t"
+		"jne %l[miss]\n\t"
+		"cmpq %[selector], (%[hot])\n\t"
+		"jne %l[miss]\n\t"
+		"movq %[tag], %%rcx\n\t"
+		"cmpq (%[life]), %%rcx\n\t"
+		"jne %l[miss]\n\t"
+		"addq %[selector], %%rcx\n\t"
+		"orq %[bit], (%[bits])\n\t"
+		FRESHET_SEQ_DELAY
+		"movq %%rcx, (%[cell])\n"
+		"2:\n\t"
+		FRESHET_SEQ_END
+		:
+		: [area] "r"(freshet_area(group->place)),
+		  [slot] "r"(freshet_area(group->place) + freshet_limit_field(group->limits)),
+		  [want] "r"(slot), [selector] "r"(selector), [hot] "r"(group->hot),
+		  [tag] "r"(group->tag), [life] "r"(tag), [bits] "r"(bits), [bit] "r"(bit),
+		  [cell] "r"(cell)
+		: "memory", "cc", "rax", "rcx"
+		: miss);
+	return 1;
 miss:
 	return 0;
 }

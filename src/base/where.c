@@ -47,9 +47,8 @@ int where_system_segment(const char *name, char *buf, size_t size)
 	return where_in("/run/freshet", name, buf, size);
 }
 
-int where_segment(const char *name, char *buf, size_t size)
+int where_segment_in(const char *name, const char *runtime, char *buf, size_t size)
 {
-	const char *runtime = getenv("XDG_RUNTIME_DIR");
 	char directory[4096];
 	struct stat st;
 	int len;

@@ -16,6 +16,9 @@
  */
 int where_segment(const char *name, char *buf, size_t size);
 
+/* The same for a given $XDG_RUNTIME_DIR (NULL, or not absolute: not set). */
+int where_segment_in(const char *name, const char *runtime_dir, char *buf, size_t size);
+
 /* Where segments of the superuser's `serve` are, whoever asks: /run/freshet/NAME. */
 int where_system_segment(const char *name, char *buf, size_t size);
 

@@ -33,6 +33,7 @@ struct bank {
 	uint64_t begin_ns;
 	uint64_t end_ns;
 	uint64_t topology;
+	uint64_t epoch;
 	uint32_t ngroups; /* <= nslots <= max_groups */
 	uint32_t nslots;
 };
@@ -50,6 +51,7 @@ static inline int bank_load(const struct freshet_view *v, struct bank *b)
 	b->begin_ns = load_relaxed(&s->begin_ns);
 	b->end_ns = load_relaxed(&s->end_ns);
 	b->topology = load_relaxed(&s->topology);
+	b->epoch = load_relaxed(&s->epoch);
 	b->ngroups = load_relaxed(&s->ngroups);
 	b->nslots = load_relaxed(&s->nslots);
 	if (load_relaxed(&s->generation) != pass || b->nslots > v->max_groups ||

@@ -116,7 +116,6 @@ struct cells {
 	const struct seg_control *control;
 	const char *lives;
 	const char *dirty;
-	const char *owners;
 	const char *cells;
 	uint64_t life_stride;
 	uint64_t cells_stride;
@@ -149,33 +148,40 @@ static inline const uint64_t *cells_bits(const struct cells *c, uint64_t epoch, 
 	return (const uint64_t *)(const void *)(c->dirty + row * c->dirty_row) + word;
 }
 
-/* CPU slots in use, as two ranges: 0 .. *rseq-1 and rseq_slots .. *fallback-1. Pairs with the
- * compare-exchange in slots_use(), engine/update.c, which comes before the first bit of the slot. */
-static inline void cells_used(const struct cells *c, uint32_t *rseq, uint32_t *fallback)
-{
-	uint32_t r = load_acquire(&c->control->used_rseq);
-	uint32_t f = load_acquire(&c->control->used_fallback);
-
-	*rseq = r < c->rseq_slots ? r : c->rseq_slots;
-	*fallback = c->rseq_slots + (f < c->fallback_slots ? f : c->fallback_slots);
-}
-
-/* The next used slot after `slot`, or the end: for (s = cells_first(..); s < end; s = cells_next(..)) */
+/* The CPU slots in use. */
 struct cells_range {
-	uint32_t rseq, from, to; /* 0 .. rseq-1, then from .. to-1 */
+	uint32_t rseq;     /* 0 .. rseq-1, then */
+	uint32_t from, to; /* from .. to-1 */
 };
 
+/* Pairs with slot_used() in engine/update.c, which comes before the first bit of a slot. */
 static inline struct cells_range cells_range(const struct cells *c)
 {
-	struct cells_range r;
+	uint32_t rseq = load_acquire(&c->control->used_rseq);
+	uint32_t fallback = load_acquire(&c->control->used_fallback);
 
-	cells_used(c, &r.rseq, &r.to);
-	r.from = c->rseq_slots;
-	return r;
+	return (struct cells_range){
+		.rseq = rseq < c->rseq_slots ? rseq : c->rseq_slots,
+		.from = c->rseq_slots,
+		.to = c->rseq_slots +
+		      (fallback < c->fallback_slots ? fallback : c->fallback_slots),
+	};
 }
 
+/* for each slot of a range */
 #define CELLS_EACH(slot, r)                                                        \
 	for (uint32_t slot = (r).rseq ? 0 : (r).from; slot < (r).to || slot < (r).rseq; \
 	     slot = slot + 1 == (r).rseq ? (r).from : slot + 1)
+
+/*
+ * Adds numbers p->first + skip .. + count - 1 of a group, summed over slots, to sum[0 .. count-1];
+ * the count words lie inside the part. false: see the head of cells.c.
+ */
+bool cells_sum(const struct cells *c, struct cells_range range, uint32_t group,
+	       const struct seg_part *p, uint32_t skip, uint32_t count, uint64_t *sum);
+
+/* Groups 64 * word and up that may differ from the rows of a bank of this epoch. */
+uint64_t cells_dirty(const struct cells *c, struct cells_range range, uint64_t epoch,
+		     uint32_t word);
 
 #endif

@@ -285,6 +285,10 @@ int freshet_age(const struct freshet_view *v, uint64_t *age_ns)
 
 	if (r)
 		return r;
+	if (v->live) {
+		*age_ns = 0;
+		return 0;
+	}
 	now = clock_ns();
 	if (m.begin_ns > now)
 		return -EIO;

@@ -237,3 +237,14 @@ void segment_file_close(struct segment_file *f)
 	free(f->name);
 	free(f->temp);
 }
+
+void segment_file_disown(struct segment_file *f)
+{
+	int *fds[] = { &f->fd, &f->lock_fd, &f->dir_fd };
+
+	for (unsigned i = 0; i < 3; i++) {
+		if (*fds[i] >= 0)
+			close(*fds[i]);
+		*fds[i] = -1;
+	}
+}

@@ -25,4 +25,7 @@ int segment_file_commit(struct segment_file *f);
 /* Removes what it made and gives up the locks. Errors are nobody's business any more. */
 void segment_file_close(struct segment_file *f);
 
+/* Closes the descriptors and removes nothing, now or in segment_file_close(). */
+void segment_file_disown(struct segment_file *f);
+
 #endif

@@ -13,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "core/bank.h"
+#include "core/fresh.h"
 #include "core/path.h"
 
 struct shape {
@@ -152,7 +154,7 @@ static int copy_names(const struct freshet_view *v, struct shape *t)
 static int copy_rows(const struct freshet_view *v, const struct bank *b, const struct shape *t,
 		     struct rows *rows)
 {
-	const size_t width = 1 + (size_t)v->nstats;
+	const size_t width = 1 + (size_t)v->words;
 	int r = reserve(&rows->words, &rows->capacity, t->count * width, sizeof(*rows->words));
 
 	if (r)
@@ -175,6 +177,60 @@ static int copy_rows(const struct freshet_view *v, const struct bank *b, const s
 	return 0;
 }
 
+/* Adds a group's difference, chunk by chunk, to its row and to those of all groups above it. */
+static int add_group(const struct freshet_view *v, const struct bank *b, struct cells_range range,
+		     uint32_t d, uint32_t count, struct rows *rows)
+{
+	const size_t width = 1 + (size_t)v->words;
+	struct seg_life life;
+
+	fresh_life(v, d, &life);
+	for (uint32_t first = 0; first < v->words; first += FRESH_CHUNK) {
+		uint32_t n = v->words - first < FRESH_CHUNK ? v->words - first : FRESH_CHUNK;
+		uint64_t difference[FRESH_CHUNK] = { 0 };
+		int r = fresh_difference(v, b, range, d, first, n, difference, &life);
+
+		if (r)
+			return r;
+		for (uint32_t k = 0; life.generation && k <= life.depth; k++) {
+			const struct seg_row *row = bank_row(v, b, life.ancestor[k]);
+			uint32_t position;
+			uint64_t *to;
+
+			/* One that is younger than the bank has no row yet. */
+			if (life.ancestor[k] >= b->nslots || load_relaxed(&row->generation) == 0)
+				continue;
+			position = load_relaxed(&row->position);
+			if (position >= count)
+				return -EIO;
+			to = rows->words + position * width + 1 + first;
+			for (uint32_t i = 0; i < n; i++)
+				to[i] += difference[i];
+		}
+	}
+	return 0;
+}
+
+static int add_cells(const struct freshet_view *v, const struct bank *b, uint32_t count,
+		     struct rows *rows)
+{
+	const uint32_t groups = fresh_groups(v);
+	struct cells_range range = cells_range(&v->cells);
+
+	for (uint32_t i = 0; i * 64 < groups; i++) {
+		uint64_t bits = cells_dirty(&v->cells, range, b->epoch, i);
+
+		for (; bits; bits &= bits - 1) {
+			uint32_t d = i * 64 + (uint32_t)__builtin_ctzll(bits);
+			int r = d < groups ? add_group(v, b, range, d, count, rows) : 0;
+
+			if (r)
+				return r;
+		}
+	}
+	return 0;
+}
+
 struct take {
 	struct freshet_snapshot *snap;
 	unsigned shape; /* filled or still right */
@@ -187,11 +243,11 @@ static int take(const struct freshet_view *v, const struct bank *b, void *arg)
 	struct freshet_snapshot *s = k->snap;
 	struct shape *t = &s->shape[s->shape_used];
 
+	int r;
+
 	k->shape = s->shape_used;
 	if (s->moment.pass == 0 || t->topology != b->topology || t->count != b->ngroups ||
 	    memcmp(t->identity, v->fixed.identity, sizeof(t->identity))) {
-		int r;
-
 		k->shape = !s->shape_used;
 		t = &s->shape[k->shape];
 		r = copy_order(v, b, t);
@@ -203,7 +259,14 @@ static int take(const struct freshet_view *v, const struct bank *b, void *arg)
 		memcpy(t->identity, v->fixed.identity, sizeof(t->identity));
 	}
 	k->moment = (struct freshet_moment){ b->pass, b->begin_ns, b->end_ns };
-	return copy_rows(v, b, t, &s->rows[!s->rows_used]);
+	if (v->live)
+		k->moment.begin_ns = clock_ns();
+	r = copy_rows(v, b, t, &s->rows[!s->rows_used]);
+	if (r || !v->live)
+		return r;
+	r = add_cells(v, b, t->count, &s->rows[!s->rows_used]);
+	k->moment.end_ns = clock_ns();
+	return r;
 }
 
 int freshet_snapshot_take(struct freshet_snapshot *s, const struct freshet_view *v)
@@ -223,7 +286,7 @@ int freshet_snapshot_take(struct freshet_snapshot *s, const struct freshet_view 
 	for (uint32_t i = 0; i < t->count; i++) {
 		t->entries[i].present = words[0];
 		t->entries[i].values = words + 1;
-		words += 1 + (size_t)v->nstats;
+		words += 1 + (size_t)v->words;
 	}
 	return 0;
 }

@@ -31,6 +31,7 @@ static void view_release(struct freshet_view *v)
 	if (v->fd >= 0)
 		close(v->fd);
 	free(v->strings);
+	free(v->parts);
 	free(v->path);
 }
 
@@ -76,10 +77,11 @@ static int check_sections(const struct seg_header *h)
 	return 0;
 }
 
-/* A section of count elements at least `element` bytes apart, or NULL. */
-static const struct seg_section *find_section(const struct seg_header *h, uint32_t type,
-					      uint32_t count, uint64_t element)
+const struct seg_section *view_section(const struct freshet_view *v, uint32_t type, uint32_t count,
+				       uint64_t element)
 {
+	const struct seg_header *h = &v->fixed;
+
 	for (uint32_t i = 0; i < h->nsections; i++) {
 		const struct seg_section *s = &h->section[i];
 
@@ -93,8 +95,7 @@ static const struct seg_section *find_section(const struct seg_header *h, uint32
 	return NULL;
 }
 
-static int load_string(const struct freshet_view *v, uint64_t size, uint32_t offset,
-		       const char **ret)
+int view_string(const struct freshet_view *v, uint64_t size, uint32_t offset, const char **ret)
 {
 	if (offset >= size || !memchr(v->strings + offset, 0, size - offset))
 		return -EIO;
@@ -106,7 +107,7 @@ static int load_stats(struct freshet_view *v)
 {
 	const char *map = (const char *)v->header;
 	const struct seg_section *stats =
-		find_section(&v->fixed, SEG_STATS, v->nstats, sizeof(struct seg_stat));
+		view_section(v, SEG_STATS, v->nstats, sizeof(struct seg_stat));
 	const struct seg_section *strings = NULL;
 
 	for (uint32_t i = 0; i < v->fixed.nsections; i++)
@@ -128,10 +129,10 @@ static int load_stats(struct freshet_view *v)
 		_Alignas(8) struct seg_stat s;
 
 		words_load(&s, map + stats->offset + i * stats->stride, sizeof(s) / 8);
-		if (load_string(v, strings->size, s.family, &t->family) ||
-		    load_string(v, strings->size, s.name, &t->name) ||
-		    load_string(v, strings->size, s.key, &t->key) ||
-		    load_string(v, strings->size, s.help, &t->help))
+		if (view_string(v, strings->size, s.family, &t->family) ||
+		    view_string(v, strings->size, s.name, &t->name) ||
+		    view_string(v, strings->size, s.key, &t->key) ||
+		    view_string(v, strings->size, s.help, &t->help))
 			return -EIO;
 		if (s.index != i || s.set >= FRESHET_MAX_STATS)
 			return -EIO;
@@ -142,7 +143,8 @@ static int load_stats(struct freshet_view *v)
 		t->unit = s.unit;
 		t->set = s.set;
 	}
-	return 0;
+	v->words = v->nstats;
+	return view_cells(v, strings->size);
 }
 
 /* Maps and checks v->fd. The caller releases v on failure, too. */
@@ -179,9 +181,9 @@ static int view_map(struct freshet_view *v)
 	v->max_groups = h->max_groups;
 	v->row_stride = h->row_stride;
 	v->rows_offset = seg_rows_offset(h->max_groups);
-	groups = find_section(h, SEG_GROUPS, h->max_groups, sizeof(struct seg_group));
+	groups = view_section(v, SEG_GROUPS, h->max_groups, sizeof(struct seg_group));
 	/* No overflow: 2^5 + 2^24 * (2^4 + 2^32). */
-	banks = find_section(h, SEG_BANKS, h->nbanks,
+	banks = view_section(v, SEG_BANKS, h->nbanks,
 			     v->rows_offset + (uint64_t)h->max_groups * h->row_stride);
 	if (!groups || !banks || banks->stride % 64)
 		return -EIO;

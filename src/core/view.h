@@ -11,6 +11,7 @@
 
 #include <freshet/freshet.h>
 
+#include "core/cells.h"
 #include "core/segment.h"
 
 struct freshet_view {
@@ -27,7 +28,15 @@ struct freshet_view {
 	uint32_t nbanks;
 	uint32_t max_groups;
 	uint32_t nstats;
+	uint32_t words; /* of a row that the view shows: nstats, and of a tree with cells more */
 	struct seg_header fixed; /* all that never changes */
+
+	bool live;          /* it has cells */
+	struct cells cells; /* only then */
+	struct seg_part *parts;
+	uint8_t part_of[FRESHET_MAX_STATS]; /* a stat's part */
+	struct freshet_histogram histograms[FRESHET_MAX_HISTOGRAMS];
+	uint32_t nhistograms;
 
 	struct freshet_stat stats[FRESHET_MAX_STATS];
 	char *strings; /* what stats[] points at */
@@ -37,5 +46,15 @@ struct freshet_view {
 	dev_t dev;
 	ino_t ino;
 };
+
+/* A section of count elements at least `element` bytes apart, or NULL. */
+const struct seg_section *view_section(const struct freshet_view *v, uint32_t type, uint32_t count,
+				       uint64_t element);
+
+/* The string at an offset, of the `size` bytes at v->strings. 0 or -EIO. */
+int view_string(const struct freshet_view *v, uint64_t size, uint32_t offset, const char **ret);
+
+/* The sections of a tree with cells, if it has them: checked, once the rest of v is. 0 or -errno. */
+int view_cells(struct freshet_view *v, uint64_t strings_size);
 
 #endif

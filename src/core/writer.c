@@ -32,6 +32,7 @@
 
 #include "base/atomics.h"
 #include "base/clock.h"
+#include "core/layout.h"
 #include "core/segment.h"
 #include "core/segment_file.h"
 #include "core/words.h"
@@ -54,11 +55,14 @@ struct writer {
 	char *groups;
 	char *banks;
 	uint64_t size, groups_offset, banks_offset, bank_stride, rows_offset;
-	uint32_t row_stride, nstats, max_groups, nbanks;
+	uint32_t row_stride, words, max_groups, nbanks;
+	int (*reserve)(void *arg, uint32_t n);
+	void *arg;
 
 	uint64_t pass; /* the one in preparation */
 	uint64_t begin_ns;
 	uint64_t topology; /* number of writer_shape() calls */
+	uint64_t epoch;
 	struct {
 		uint64_t pass, topology;
 	} bank[SEG_MAX_BANKS];
@@ -69,7 +73,7 @@ struct writer {
 	uint32_t left_out;   /* groups that it was not even given */
 	struct slot *slots;
 	uint64_t *changed;
-	uint64_t *rows; /* by slot: present, values */
+	uint64_t *rows; /* by slot: present, words */
 	uint32_t *free; /* ring of max_groups: slots in the order in which they went */
 	uint32_t free_first, free_count;
 	uint32_t nslots; /* ever given out */
@@ -108,6 +112,8 @@ static int reserve_slots(struct writer *w, uint32_t n)
 	if (to > w->max_groups)
 		to = w->max_groups;
 	r = reserve_bytes(w, w->groups_offset, to * sizeof(struct seg_group));
+	if (r == 0 && w->reserve)
+		r = w->reserve(w->arg, (uint32_t)to);
 	for (unsigned i = 0; r == 0 && i < w->nbanks; i++) {
 		uint64_t bank = w->banks_offset + i * w->bank_stride;
 
@@ -120,100 +126,6 @@ static int reserve_slots(struct writer *w, uint32_t n)
 	return r;
 }
 
-/* Strings of the columns, one after the other; to NULL only measures. */
-static uint64_t put_strings(const struct writer_options *o, struct seg_stat *stats, char *to)
-{
-	uint64_t used = 0;
-
-	for (unsigned i = 0; i < o->nstats; i++) {
-		const struct freshet_stat *s = &o->stats[i];
-		const char *string[] = { s->family, s->name, s->key, s->help };
-		uint32_t at[4];
-
-		for (unsigned j = 0; j < 4; j++) {
-			size_t len = strlen(string[j]) + 1;
-
-			at[j] = (uint32_t)used;
-			if (to)
-				memcpy(to + used, string[j], len);
-			used += len;
-		}
-		if (to)
-			stats[i] = (struct seg_stat){
-				.family = at[0],
-				.name = at[1],
-				.key = at[2],
-				.help = at[3],
-				.kind = s->kind,
-				.unit = s->unit,
-				.set = s->set,
-				.index = i,
-			};
-	}
-	return used;
-}
-
-/* The header of the whole file, and with it the layout. */
-static int make_header(const struct writer_options *o, struct seg_header *h)
-{
-	uint64_t nstats = o->nstats, groups = o->max_groups;
-	uint64_t row = sizeof(struct seg_row) + 8 * nstats;
-	uint64_t bank = seg_round(seg_rows_offset(o->max_groups) + groups * row, SEG_PAGE);
-	uint32_t nbanks = o->nbanks ? o->nbanks : 4;
-	struct seg_section section[] = {
-		{ .type = SEG_STATS,
-		  .count = o->nstats,
-		  .stride = sizeof(struct seg_stat),
-		  .size = nstats * sizeof(struct seg_stat) },
-		{ .type = SEG_STRINGS, .count = 1, .size = put_strings(o, NULL, NULL) },
-		{ .type = SEG_GROUPS,
-		  .count = o->max_groups,
-		  .stride = sizeof(struct seg_group),
-		  .size = groups * sizeof(struct seg_group) },
-		{ .type = SEG_BANKS, .count = nbanks, .stride = bank, .size = nbanks * bank },
-	};
-	uint64_t offset = SEG_PAGE;
-
-	*h = (struct seg_header){
-		.version = SEG_VERSION,
-		.byteorder = SEG_BYTEORDER,
-		.nsections = sizeof(section) / sizeof(section[0]),
-		.nstats = o->nstats,
-		.max_groups = o->max_groups,
-		.nbanks = nbanks,
-		.row_stride = (uint32_t)row,
-		.pid = getpid(),
-		.start_ns = clock_ns(),
-		.interval_ns = o->interval_ns,
-		.state = SEG_RUNNING,
-	};
-	memcpy(h->magic, SEG_MAGIC, sizeof(h->magic));
-	strcpy(h->producer, o->producer); /* lengths: options_good() */
-	strcpy(h->socket, o->socket ? o->socket : "");
-	for (unsigned i = 0; i < h->nsections; i++) {
-		section[i].offset = offset;
-		h->section[i] = section[i];
-		offset = seg_round(offset + section[i].size, SEG_PAGE);
-	}
-	h->size = offset;
-	if (getrandom(h->identity, sizeof(h->identity), 0) != sizeof(h->identity))
-		return -EIO;
-	return 0;
-}
-
-static bool options_good(const struct writer_options *o)
-{
-	const struct seg_header *h = NULL;
-	const char *socket = o->socket ? o->socket : "";
-
-	return o->size == sizeof(*o) && o->producer && strlen(o->producer) < sizeof(h->producer) &&
-	       strlen(socket) < sizeof(h->socket) && !strchr(socket, '/') && o->stats &&
-	       o->nstats > 0 && o->nstats <= FRESHET_MAX_STATS && o->max_groups > 0 &&
-	       o->max_groups <= SEG_MAX_GROUPS &&
-	       (o->nbanks == 0 || (o->nbanks >= SEG_MIN_BANKS && o->nbanks <= SEG_MAX_BANKS &&
-				   (o->nbanks & (o->nbanks - 1)) == 0));
-}
-
 /* Maps the file, and writes what never changes. */
 static int map_file(struct writer *w, const struct writer_options *o, const struct seg_header *h)
 {
@@ -222,8 +134,12 @@ static int map_file(struct writer *w, const struct writer_options *o, const stru
 	char *map;
 	int r = reserve_bytes(w, 0, fixed);
 
+	if (r == 0 && o->nhistograms)
+		r = reserve_bytes(w, s[4].offset, s[4].size);
 	if (r)
 		return r;
+	if (h->size > SIZE_MAX / 2)
+		return -ENOMEM;
 	map = mmap(NULL, h->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->file.fd, 0);
 	if (map == MAP_FAILED)
 		return -errno;
@@ -236,12 +152,15 @@ static int map_file(struct writer *w, const struct writer_options *o, const stru
 	w->bank_stride = s[3].stride;
 	w->rows_offset = seg_rows_offset(h->max_groups);
 	w->row_stride = h->row_stride;
-	w->nstats = h->nstats;
+	w->words = layout_row_words(o);
+	w->reserve = o->reserve;
+	w->arg = o->arg;
 	w->max_groups = h->max_groups;
 	w->nbanks = h->nbanks;
 	*w->header = *h;
-	put_strings(o, (void *)(map + s[0].offset), map + s[1].offset);
-	return reserve_slots(w, 1);
+	layout_schema(o, h, map);
+	r = o->prepare ? o->prepare(o->arg, w) : 0;
+	return r ? r : reserve_slots(w, 1);
 }
 
 static int allocate(struct writer *w)
@@ -252,7 +171,7 @@ static int allocate(struct writer *w)
 	w->order = calloc(n, sizeof(*w->order));
 	w->slots = calloc(n, sizeof(*w->slots));
 	w->changed = calloc(n, sizeof(*w->changed));
-	w->rows = calloc(n, (1 + w->nstats) * sizeof(*w->rows));
+	w->rows = calloc(n, (1 + w->words) * sizeof(*w->rows));
 	w->free = calloc(n, sizeof(*w->free));
 	return w->order && w->slots && w->changed && w->rows && w->free ? 0 : -ENOMEM;
 }
@@ -276,9 +195,9 @@ int writer_open(const char *path, const struct writer_options *options, struct w
 	struct writer *w;
 	int r;
 
-	if (!options_good(options))
+	if (!layout_good(options))
 		return -EINVAL;
-	r = make_header(options, &header);
+	r = layout_header(options, &header);
 	if (r)
 		return r;
 	w = calloc(1, sizeof(*w));
@@ -307,8 +226,14 @@ void writer_close(struct writer *w)
 {
 	if (!w)
 		return;
-	store_relaxed(&w->header->state, (uint32_t)SEG_CLOSED);
+	if (w->file.fd >= 0)
+		store_relaxed(&w->header->state, (uint32_t)SEG_CLOSED);
 	release(w);
+}
+
+void writer_disown(struct writer *w)
+{
+	segment_file_disown(&w->file);
 }
 
 int writer_fd(const struct writer *w)
@@ -347,16 +272,60 @@ static void found_group(struct writer *w, uint32_t slot, uint64_t id, const char
 	struct slot *s = &w->slots[slot];
 	_Alignas(8) char padded[sizeof(to->name)] = { 0 };
 
-	if (++s->generation == 0)
-		s->generation = 1;
+	s->generation++;
 	memcpy(padded, name, len);
 	store_relaxed(&to->id, id);
 	store_relaxed(&to->generation, s->generation);
 	store_relaxed(&to->name_len, (uint32_t)len);
 	words_store(to->name, padded, len / 8 + 1);
 
-	memset(&w->rows[(size_t)slot * (1 + w->nstats)], 0, 8 * (1 + (size_t)w->nstats));
+	memset(&w->rows[(size_t)slot * (1 + w->words)], 0, 8 * (1 + (size_t)w->words));
 	w->changed[slot] = w->pass;
+}
+
+int writer_take(struct writer *w, uint64_t id, const char *name, uint32_t *slot,
+		uint32_t *generation)
+{
+	bool full = false;
+	uint32_t taken = take_slot(w, &full);
+
+	if (taken == NONE)
+		return -ENOSPC;
+	found_group(w, taken, id, name, strlen(name));
+	w->slots[taken].position = 0; /* until writer_shape(): it lives */
+	w->rows[(size_t)taken * (1 + w->words)] = UINT64_MAX; /* it has every column */
+	*slot = taken;
+	*generation = w->slots[taken].generation;
+	return 0;
+}
+
+void *writer_section(const struct writer *w, uint32_t type)
+{
+	for (uint32_t i = 0; i < w->header->nsections; i++)
+		if (w->header->section[i].type == type)
+			return (char *)w->header + w->header->section[i].offset;
+	return NULL;
+}
+
+int writer_reserve(const struct writer *w, const void *at, size_t size)
+{
+	return reserve_bytes(w, (uint64_t)((const char *)at - (const char *)w->header), size);
+}
+
+uint64_t *writer_edit(struct writer *w, uint32_t slot)
+{
+	w->changed[slot] = w->pass;
+	return &w->rows[(size_t)slot * (1 + w->words) + 1];
+}
+
+uint64_t writer_pass(const struct writer *w)
+{
+	return w->pass;
+}
+
+void writer_epoch(struct writer *w, uint64_t epoch)
+{
+	w->epoch = epoch;
 }
 
 static bool lives(const struct writer *w, uint32_t slot)
@@ -425,6 +394,8 @@ void writer_shape(struct writer *w, struct writer_node *nodes, uint32_t count, u
 		s->position = NONE;
 		s->gone = w->pass;
 		w->changed[slot] = 0;
+		if (s->generation == WRITER_MAX_GENERATION)
+			continue;
 		w->free[(w->free_first + w->free_count++) % w->max_groups] = slot;
 	}
 	w->overflowed = left_out;
@@ -444,11 +415,11 @@ void writer_row(struct writer *w, uint32_t slot, const uint64_t *values, uint64_
 
 	if (!lives(w, slot))
 		return;
-	row = &w->rows[(size_t)slot * (1 + w->nstats)];
-	if (row[0] == present && !memcmp(row + 1, values, 8 * (size_t)w->nstats))
+	row = &w->rows[(size_t)slot * (1 + w->words)];
+	if (row[0] == present && !memcmp(row + 1, values, 8 * (size_t)w->words))
 		return;
 	row[0] = present;
-	memcpy(row + 1, values, 8 * (size_t)w->nstats);
+	memcpy(row + 1, values, 8 * (size_t)w->words);
 	w->changed[slot] = w->pass;
 }
 
@@ -472,7 +443,7 @@ static void fill_bank(struct writer *w, unsigned i, uint64_t end_ns)
 {
 	char *bank = bank_at(w, i);
 	struct seg_bank *b = (void *)bank;
-	const size_t width = 1 + w->nstats;
+	const size_t width = 1 + w->words;
 	const uint64_t since = w->bank[i].pass;
 
 	store_relaxed(&b->generation, w->pass);
@@ -481,6 +452,7 @@ static void fill_bank(struct writer *w, unsigned i, uint64_t end_ns)
 	store_relaxed(&b->ngroups, w->ngroups);
 	store_relaxed(&b->nslots, w->nslots);
 	store_relaxed(&b->topology, w->topology);
+	store_relaxed(&b->epoch, w->epoch);
 	if (w->bank[i].topology != w->topology)
 		fill_shape(w, bank);
 	for (uint32_t slot = 0; slot < w->nslots; slot++)

@@ -14,6 +14,8 @@
 
 #include <freshet/freshet.h>
 
+#include "core/segment.h"
+
 struct writer;
 
 struct writer_options {
@@ -26,6 +28,19 @@ struct writer_options {
 	unsigned nbanks;         /* 0: 4 */
 	uint64_t interval_ns;
 	uint64_t first_pass;     /* its number; 0: 1 */
+
+	/* Of a tree with cells (core/cells.h); elsewhere all of these are 0. */
+	unsigned row_words;      /* of a row, of which the first nstats are the columns'; 0: nstats */
+	const struct freshet_histogram *histograms;
+	unsigned nhistograms;
+	const struct seg_section *sections; /* further ones: type, count, size, stride */
+	unsigned nsections;
+	/* Fills those sections, before the file lies at its path. 0 or -errno. */
+	int (*prepare)(void *arg, struct writer *w);
+	/* Reserves what else the slots below n need; called before any of them is given out. 0 or
+	 * -errno. */
+	int (*reserve)(void *arg, uint32_t n);
+	void *arg;
 };
 
 /*
@@ -40,6 +55,10 @@ int writer_open(const char *path, const struct writer_options *options, struct w
 /* Marks the segment closed and removes the file (of an anonymous one: nothing). NULL is fine. */
 void writer_close(struct writer *w);
 
+/* In a forked child: closes the descriptors, so that the locks end with the parent. The writer can
+ * only be closed then, which leaves the file and its state alone. Async-signal-safe. */
+void writer_disown(struct writer *w);
+
 /* The segment's descriptor; the writer's. For freshet_attach_fd(). */
 int writer_fd(const struct writer *w);
 
@@ -50,6 +69,9 @@ struct writer_node {
 	uint32_t slot;       /* WRITER_NEW: assign one; else what an earlier call put here */
 };
 #define WRITER_NEW UINT32_MAX
+
+/* A slot that has had so many groups is not used again. */
+#define WRITER_MAX_GENERATION ((1u << 24) - 1)
 
 /* Starts a pass. begin_ns: CLOCK_MONOTONIC before the first number was read. */
 void writer_begin(struct writer *w, uint64_t begin_ns);
@@ -66,6 +88,26 @@ void writer_shape(struct writer *w, struct writer_node *nodes, uint32_t count,
 /* Groups that the producer itself had no room for, and so never lists: the segment's header counts
  * them as overflowed, together with those of writer_shape(). */
 void writer_left_out(struct writer *w, uint32_t groups);
+
+/* For a producer that needs a group's slot before the pass that shows it: takes one for a node to
+ * come, under whose .slot it is to be given to writer_shape(). 0, -ENOSPC, -errno of the reservation. */
+int writer_take(struct writer *w, uint64_t id, const char *name, uint32_t *slot,
+		uint32_t *generation);
+
+/* The section of a type, mapped. */
+void *writer_section(const struct writer *w, uint32_t type);
+
+/* Memory for [at, at + size) of the mapping, where size >= 1. 0 or -errno. */
+int writer_reserve(const struct writer *w, const void *at, size_t size);
+
+/* The words of a row, to be changed before the next publication. */
+uint64_t *writer_edit(struct writer *w, uint32_t slot);
+
+/* Number of the pass in preparation. */
+uint64_t writer_pass(const struct writer *w);
+
+/* seg_bank.epoch of this pass and those that follow. */
+void writer_epoch(struct writer *w, uint64_t epoch);
 
 /* A node's numbers; values has nstats words. Slot as assigned by writer_shape. */
 void writer_row(struct writer *w, uint32_t slot, const uint64_t *values, uint64_t present);

@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 void format_percent(double percent, char *buf, size_t size)
 {
@@ -28,4 +29,57 @@ void format_time(uint64_t ns, char *buf, size_t size)
 	else
 		snprintf(buf, size, "%llud%02uh", (unsigned long long)(s / 86400),
 			 (unsigned)(s / 3600 % 24));
+}
+
+/* To three digits. */
+static void add_unit(double value, const char *unit, char *buf, size_t size)
+{
+	snprintf(buf, size, "%.*f%s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
+}
+
+void format_duration(uint64_t ns, char *buf, size_t size)
+{
+	double value = (double)ns;
+
+	if (ns == UINT64_MAX)
+		snprintf(buf, size, "inf");
+	else if (ns < 1000)
+		snprintf(buf, size, "%uns", (unsigned)ns);
+	else if (value < 999.5e3)
+		add_unit(value / 1e3, "us", buf, size);
+	else if (value < 999.5e6)
+		add_unit(value / 1e6, "ms", buf, size);
+	else if (value < 9999.5e9)
+		add_unit(value / 1e9, "s", buf, size);
+	else
+		snprintf(buf, size, "%.0fh", value / 3600e9);
+}
+
+void format_count(double value, char *buf, size_t size)
+{
+	static const char units[] = "kMGTPE";
+	double magnitude = fabs(value);
+	char unit[2] = "";
+
+	if (isnan(value)) {
+		snprintf(buf, size, "-");
+		return;
+	}
+	if (magnitude < 9999.5) {
+		snprintf(buf, size, magnitude == floor(magnitude) ? "%.0f" : "%.1f", value);
+		return;
+	}
+	for (unsigned i = 0; i < sizeof(units) - 1 && magnitude >= 999.5; i++) {
+		magnitude /= 1000;
+		unit[0] = units[i];
+	}
+	add_unit(value < 0 ? -magnitude : magnitude, unit, buf, size);
+}
+
+unsigned format_divisor(const char *key, enum freshet_unit unit)
+{
+	size_t len = strlen(key);
+
+	return unit == FRESHET_NANOSECONDS && len >= 4 && strcmp(key + len - 4, "usec") == 0 ? 1000
+											     : 1;
 }

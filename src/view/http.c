@@ -33,12 +33,12 @@ static struct conn *conn_of(const struct request *r)
 }
 
 static void set_state(struct http *h, const struct request *r, enum conn_state state,
-		      const struct body *body)
+		      const struct bodies *bodies)
 {
 	struct conn *c = conn_of(r);
 
 	if (c)
-		conns_state(&h->conns, c, state, body, clock_ns());
+		conns_state(&h->conns, c, state, bodies, clock_ns());
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
@@ -122,7 +122,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 }
 
 enum MHD_Result http_send(struct http *h, struct request *r, unsigned status,
-			  struct MHD_Response *response, const struct body *body)
+			  struct MHD_Response *response, const struct bodies *bodies)
 {
 	enum MHD_Result result;
 
@@ -130,7 +130,7 @@ enum MHD_Result http_send(struct http *h, struct request *r, unsigned status,
 		return MHD_NO;
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-	set_state(h, r, CONN_ANSWERING, body);
+	set_state(h, r, CONN_ANSWERING, bodies);
 	result = MHD_queue_response(r->connection, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -231,6 +231,7 @@ void http_view(struct http *h, const struct freshet_view *view)
 {
 	pthread_mutex_lock(&h->view_lock);
 	h->options.view = view;
+	tree_view(h->host, view);
 	pthread_mutex_unlock(&h->view_lock);
 }
 
@@ -258,7 +259,7 @@ int http_start(const struct http_options *options, struct http **ret)
 	conns_init(&h->conns);
 	pthread_mutex_init(&h->lock, NULL);
 	pthread_mutex_init(&h->view_lock, NULL);
-	error = freshet_snapshot_new(&h->snapshot);
+	error = http_begin(h);
 	if (error < 0)
 		goto fail;
 	h->mhd = MHD_start_daemon(
@@ -274,7 +275,7 @@ int http_start(const struct http_options *options, struct http **ret)
 	*ret = h;
 	return 0;
 fail:
-	freshet_snapshot_free(h->snapshot);
+	http_end(h);
 	pthread_mutex_destroy(&h->view_lock);
 	pthread_mutex_destroy(&h->lock);
 	conns_destroy(&h->conns);
@@ -291,8 +292,7 @@ void http_stop(struct http *h)
 	resume(h, true);
 	pthread_mutex_unlock(&h->lock);
 	MHD_stop_daemon(h->mhd);
-	body_cache_clear(&h->cache);
-	freshet_snapshot_free(h->snapshot);
+	http_end(h);
 	pthread_mutex_destroy(&h->view_lock);
 	pthread_mutex_destroy(&h->lock);
 	conns_destroy(&h->conns);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The HTTP server: /, /metrics, /api/v1/groups, /healthz, over libmicrohttpd.
+ * The HTTP server: /, /metrics, /api/v1/groups, /api/v1/segments, /healthz, over libmicrohttpd. It
+ * shows one segment of its own, the host's, and beside it those of programs.
  *
  * One thread of its own does all of it and reads the segment like any other client. Whoever makes
  * passes calls http_published() after each; requests with max_age that need a younger pass are
@@ -9,6 +10,7 @@
 #ifndef FRESHET_HTTP_H
 #define FRESHET_HTTP_H
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +28,7 @@ struct http_options {
 	const struct freshet_view
 		*view; /* has a pass; must live until http_stop() or http_view() */
 	uint64_t interval_ns;
+	const char *name;              /* of the segment, in requests: "host" */
 	const char *prefix;            /* of the groups' metrics: "cgroup" */
 	const struct http_fact *facts; /* for the landing page; live until http_stop() */
 	size_t nfacts;
@@ -48,6 +51,27 @@ void http_published(struct http *h);
  * thread that calls http_published(). */
 void http_view(struct http *h, const struct freshet_view *view);
 
+#define HTTP_PROGRAMS_MAX 64u
+
+/* What its metrics' names begin with is that of another's. */
+#define HTTP_PREFIX_TAKEN (-EADDRINUSE)
+
+/*
+ * Shows a program's segment, too, until it is dropped: name is unique among them. Takes the view
+ * over on success. without (at least 256 bytes): which of its metrics are left out because their
+ * names are taken or none; "": none is. HTTP_PREFIX_TAKEN; -ENFILE there are HTTP_PROGRAMS_MAX; -EIO, -E2BIG,
+ * -EAGAIN, -ENOMEM it cannot be copied; -ENODEV its producer has ended. From the thread that calls
+ * http_published().
+ */
+int http_program_add(struct http *h, const char *name, struct freshet_view *view, char *without,
+		     size_t without_size);
+
+/* Shows it no more, and detaches the view. */
+void http_program_drop(struct http *h, const char *name);
+
+/* -EIO, -E2BIG: it could not be copied when last somebody asked for it; else 0. */
+int http_program_error(struct http *h, const char *name);
+
 /* Why /healthz is to fail however fresh the passes are; "": nothing ails. Any thread. */
 void http_ailing(struct http *h, const char *why);
 
@@ -58,7 +82,8 @@ void http_tick(struct http *h);
 /* How old the last pass may be, ns, before /healthz fails. */
 uint64_t http_stale_ns(uint64_t interval_ns);
 
-/* HTML of the landing page. */
-void landing_render(struct buf *out, const struct http_fact *facts, size_t nfacts);
+/* HTML of the landing page; programs' segments: the name, and what is said of it. */
+void landing_render(struct buf *out, const struct http_fact *facts, size_t nfacts,
+		    const struct http_fact *programs, size_t nprograms);
 
 #endif

@@ -11,24 +11,31 @@
 #include "base/cleanup.h"
 #include "base/clock.h"
 #include "base/duration.h"
+#include "view/guard.h"
 #include "view/http_request.h"
-#include "view/json.h"
 
 /* Bodies of former passes, which only slow clients still hold, may take this much memory, and as
  * much as some current ones where those are large. */
 #define OLD_BYTES_MAX  (12u << 20)
 #define OLD_BODIES_MAX 4u
 
+#define PARAMETERS 4u
+
 static const struct {
 	const char *path;
-	const char *name;
-	const char *parameters[3];
+	const char *parameters[PARAMETERS];
 } endpoints[NENDPOINTS] = {
-	[LANDING] = { "/", "landing", { NULL } },
-	[METRICS] = { "/metrics", "metrics", { "path" } },
-	[GROUPS] = { "/api/v1/groups", "groups", { "path", "depth", "max_age" } },
-	[HEALTHZ] = { "/healthz", "healthz", { NULL } },
-	[NOWHERE] = { NULL, "other", { NULL } },
+	[LANDING] = { "/", { NULL } },
+	[METRICS] = { "/metrics", { "path", "segment" } },
+	[GROUPS] = { "/api/v1/groups", { "path", "segment", "depth", "max_age" } },
+	[SEGMENTS] = { "/api/v1/segments", { NULL } },
+	[HEALTHZ] = { "/healthz", { NULL } },
+	[NOWHERE] = { NULL, { NULL } },
+};
+
+const char *const http_endpoint_names[NENDPOINTS] = {
+	[LANDING] = "landing",   [METRICS] = "metrics", [GROUPS] = "groups",
+	[SEGMENTS] = "segments", [HEALTHZ] = "healthz", [NOWHERE] = "other",
 };
 
 static const char *header(const struct request *r, const char *name)
@@ -36,191 +43,125 @@ static const char *header(const struct request *r, const char *name)
 	return MHD_lookup_connection_value(r->connection, MHD_HEADER_KIND, name);
 }
 
-/* What is asked for, apart from the encoding. */
-struct rendering {
-	enum endpoint endpoint;
-	enum metrics_format format;
-	const char *path;
-	uint32_t depth;
-	size_t at; /* entry of the path, once it was looked up */
-};
-
-/* Looks the path up in the snapshot, so that all ways to write one request share one rendering.
- * -ENOENT: no such group. */
-static int look_up(struct http *h, struct rendering *what)
+/* Makes room where old bodies take too much. */
+static void limit_old(struct http *h)
 {
-	const struct freshet_entry *entries = freshet_snapshot_entries(h->snapshot);
-	uint32_t height = 0;
-	int error;
+	size_t current = h->host->body_bytes;
 
-	if (strlen(what->path) >= FRESHET_PATH_MAX)
-		return -ENOENT;
-	error = freshet_snapshot_find(h->snapshot, what->path, &what->at);
-	if (error < 0) /* a path that goes astray names nothing, and learns no more than that */
-		return error == -EINVAL ? -ENOENT : error;
-	if (what->depth == JSON_ALL_DEPTHS)
-		return 0;
-	for (size_t i = what->at; i < what->at + entries[what->at].size; i++)
-		if (entries[i].depth - entries[what->at].depth > height)
-			height = entries[i].depth - entries[what->at].depth;
-	if (what->depth >= height)
-		what->depth = JSON_ALL_DEPTHS;
-	return 0;
-}
-
-/* Renders from the snapshot. */
-static int render(struct http *h, const struct rendering *what, struct buf *out)
-{
-	const struct freshet_entry *entries = freshet_snapshot_entries(h->snapshot);
-	const struct freshet_stat *stats;
-	size_t nstats;
-
-	stats = freshet_stats(h->options.view, &nstats);
-	if (what->endpoint == METRICS) {
-		metrics_groups(out, what->format, h->options.prefix, stats, nstats, entries,
-			       what->at);
-		metrics_end(out, what->format);
-	} else {
-		json_groups(out, stats, nstats, entries, what->at, what->depth);
-	}
-	h->rendered_bytes += out->len;
-	return out->error;
-}
-
-/* The snapshot and the cache are of the last pass afterwards. */
-static int catch_up(struct http *h, struct freshet_moment *moment)
-{
-	struct freshet_moment last;
-	int error = freshet_last_pass(h->options.view, &last);
-
-	if (error < 0)
-		return error;
-	freshet_snapshot_moment(h->snapshot, moment);
-	if (moment->pass != last.pass) {
-		error = freshet_snapshot_take(h->snapshot, h->options.view);
-		if (error < 0)
-			return error;
-		freshet_snapshot_moment(h->snapshot, moment);
-	}
-	body_cache_pass(&h->cache, moment->pass);
-	return 0;
-}
-
-/* The body of an answer, of the last pass; the caller gets a reference. */
-static int find_body(struct http *h, const struct rendering *what, bool gzip, struct body **ret)
-{
-	struct buf text _cleanup_(buf_free) = BUF_INIT;
-	struct buf key _cleanup_(buf_free) = BUF_INIT;
-	struct body *plain, *b;
-	int error;
-
-	/* The first character says plain or gzip; the rest, what it is. */
-	buf_printf(&key, "p%d/%d/%u/%zu", what->endpoint, what->format, what->depth, what->at);
-	buf_char(&key, '\0');
-	if (key.error)
-		return key.error;
-	plain = body_cache_get(&h->cache, key.data);
-	key.data[0] = gzip ? 'g' : 'p';
-	b = body_cache_get(&h->cache, key.data);
-	if (b) {
-		*ret = body_ref(b);
-		return 0;
-	}
-	if (h->live_bytes > OLD_BYTES_MAX + OLD_BODIES_MAX * h->body_bytes)
+	for (const struct tree *t = h->programs; t; t = t->next)
+		current += t->body_bytes;
+	if (h->live_bytes > OLD_BYTES_MAX + OLD_BODIES_MAX * current)
 		conns_drop_old(&h->conns);
-	if (plain) {
-		body_ref(plain);
+}
+
+/* Adds the body of a tree that is up to date. 0, -ENOENT no such group, -ENOMEM. */
+static int add_body(struct http *h, struct tree *t, const struct rendering *what,
+		    struct bodies *bodies)
+{
+	struct rendering found = *what;
+	struct body *plain, *b;
+	int r = tree_look_up(t, &found);
+
+	if (r < 0)
+		return r;
+	b = tree_cached(t, &found, bodies->gzip, &plain);
+	if (b) {
+		body_ref(b);
 	} else {
-		error = render(h, what, &text);
-		if (error < 0)
-			return error;
-		plain = body_new(&text, &h->live_bytes);
-		if (!plain)
-			return -ENOMEM;
+		limit_old(h);
+		r = tree_render(t, &found, bodies->gzip, plain, &h->live_bytes, &h->rendered_bytes,
+				&b);
+		if (r < 0)
+			return r;
 	}
-	b = plain;
-	if (gzip) {
-		b = body_deflate(plain);
-		body_unref(plain);
-		if (!b)
-			return -ENOMEM;
-	}
-	h->body_bytes = b->len;
-	body_cache_put(&h->cache, key.data, b);
-	*ret = b;
+	bodies->body[bodies->count++] = b;
 	return 0;
 }
 
-static void add_age(struct buf *out, enum metrics_format format,
-		    const struct freshet_moment *moment)
+/* Those of all programs. One that cannot be read, or has just ended, is left out. */
+static int add_programs(struct http *h, const struct rendering *what, struct bodies *bodies)
 {
-	metrics_family(out, format, "freshet_last_pass_age_seconds", METRICS_GAUGE, "seconds",
-		       "Time since the last pass over the cgroups began.");
-	buf_str(out, "freshet_last_pass_age_seconds ");
-	buf_seconds(out, clock_ns() - moment->begin_ns);
-	buf_char(out, '\n');
+	for (struct tree *t = h->programs; t; t = t->next) {
+		int r;
+
+		t->error = tree_catch_up(t);
+		r = t->error == 0 ? add_body(h, t, what, bodies) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
-static void add_own(struct http *h, struct buf *out, enum metrics_format format)
+static enum MHD_Result cannot_render(struct http *h, struct request *r, int error)
 {
-	h->options.metrics(h->options.context, out, format);
-	metrics_family(out, format, "freshet_rendered_bytes", METRICS_COUNTER, "bytes",
-		       "Bytes of metrics and JSON rendered; answers that share one count once.");
-	buf_printf(out, "freshet_rendered_bytes_total %llu\n",
-		   (unsigned long long)h->rendered_bytes);
-	metrics_family(out, format, "freshet_requests", METRICS_COUNTER, NULL,
-		       "HTTP requests by endpoint.");
-	for (unsigned i = 0; i < NENDPOINTS; i++)
-		buf_printf(out, "freshet_requests_total{endpoint=\"%s\"} %llu\n", endpoints[i].name,
-			   (unsigned long long)h->requests[i]);
-}
-
-static enum MHD_Result send_rendering(struct http *h, struct request *r, struct rendering *what,
-				      const char *type)
-{
-	bool gzip = http_accept_gzip(header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING));
-	struct buf head _cleanup_(buf_free) = BUF_INIT;
-	struct MHD_Response *response = NULL;
-	struct freshet_moment moment;
-	struct body *body = NULL;
-	enum MHD_Result result;
-	int error;
-
-	error = catch_up(h, &moment);
-	if (error == 0)
-		error = look_up(h, what);
-	if (error == 0)
-		error = find_body(h, what, gzip, &body);
 	if (error == -ENOENT)
 		return http_say(h, r, MHD_HTTP_NOT_FOUND, "path: no such group");
-	if (error == 0) {
-		if (what->endpoint == METRICS) {
-			/* Who asks for a subtree is shown nothing of what is beside it. */
-			add_age(&head, what->format, &moment);
-			if (!http_target_get(&r->target, "path"))
-				add_own(h, &head, what->format);
-		} else {
-			struct freshet_producer_info info = { 0 };
+	if (error == -ENODEV)
+		return http_say(h, r, MHD_HTTP_NOT_FOUND, "segment: its producer has ended");
+	return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE, "cannot render the numbers now: %s",
+			strerror(-error));
+}
 
-			freshet_producer_info(h->options.view, &info);
-			json_head(&head, moment.pass, clock_ns() - moment.begin_ns,
-				  info.overflowed);
-		}
-		response = body_response(body, &head);
+static void add_head(struct http *h, struct request *r, const struct tree *t,
+		     const struct rendering *what, struct buf *head)
+{
+	struct freshet_producer_info info = { 0 };
+
+	if (what->metrics) {
+		/* Who asks for a subtree is shown nothing of what is beside it. */
+		if (!t->program)
+			http_age_metric(h, head, what->format);
+		if (!http_target_get(&r->target, "path") && !http_target_get(&r->target, "segment"))
+			http_own_metrics(h, head, what->format);
+		return;
 	}
-	if (!response) {
-		body_unref(body);
-		return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE,
-				"cannot render the numbers now: %s",
-				strerror(error < 0 ? -error : ENOMEM));
-	}
+	guard_begin();
+	freshet_producer_info(t->view, &info);
+	guard_end();
+	json_head(head, t->program ? t->name : NULL, t->moment.pass, tree_age(t), info.overflowed);
+}
+
+static enum MHD_Result send_rendering(struct http *h, struct request *r, struct tree *t,
+				      const struct rendering *what, const char *type)
+{
+	struct bodies bodies _cleanup_(bodies_unref) = {
+		.gzip = http_accept_gzip(header(r, MHD_HTTP_HEADER_ACCEPT_ENCODING))
+	};
+	const char *tail = what->metrics && what->format == METRICS_OPENMETRICS ? "# EOF\n" : "";
+	bool all = what->metrics && !http_target_get(&r->target, "path") &&
+		   !http_target_get(&r->target, "segment");
+	struct buf head _cleanup_(buf_free) = BUF_INIT;
+	struct MHD_Response *response;
+	const struct bodies *kept;
+	int error;
+
+	error = t->error = tree_catch_up(t);
+	if (error == 0)
+		error = add_body(h, t, what, &bodies);
+	if (error == 0 && all)
+		error = add_programs(h, what, &bodies);
+	if (error < 0)
+		return cannot_render(h, r, error);
+	add_head(h, r, t, what, &head);
+	response = bodies_response(&bodies, &head, tail, &kept);
+	if (!response)
+		return cannot_render(h, r, -ENOMEM);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	MHD_add_response_header(response, MHD_HTTP_HEADER_VARY, "Accept, Accept-Encoding");
-	if (gzip)
+	if (kept->gzip)
 		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
-	result = http_send(h, r, MHD_HTTP_OK, response, body);
-	body_unref(body);
-	return result;
+	return http_send(h, r, MHD_HTTP_OK, response, kept);
+}
+
+/* Into *ret the tree that is asked for; or gives false after an answer, whose result is *result. */
+static bool find_tree(struct http *h, struct request *r, struct tree **ret,
+		      enum MHD_Result *result)
+{
+	*ret = http_tree(h, http_target_get(&r->target, "segment"));
+	if (!*ret)
+		*result = http_say(h, r, MHD_HTTP_NOT_FOUND,
+				   "segment: no such segment; /api/v1/segments lists them");
+	return *ret;
 }
 
 static const char *path_parameter(const struct request *r)
@@ -241,15 +182,19 @@ static enum MHD_Result answer_metrics(struct http *h, struct request *r)
 		[METRICS_OPENMETRICS] =
 			"application/openmetrics-text; version=1.0.0; charset=utf-8",
 	};
-	struct rendering what = { .endpoint = METRICS, .path = path_parameter(r) };
+	struct rendering what = { .metrics = true, .path = path_parameter(r) };
 	int format = http_accept(header(r, MHD_HTTP_HEADER_ACCEPT), offered, 2);
+	enum MHD_Result result;
+	struct tree *t;
 
 	if (format < 0)
 		return http_say(h, r, MHD_HTTP_NOT_ACCEPTABLE,
 				"Accept: there are text/plain;version=0.0.4 and "
 				"application/openmetrics-text;version=1.0.0");
+	if (!find_tree(h, r, &t, &result))
+		return result;
 	what.format = (enum metrics_format)format;
-	return send_rendering(h, r, &what, types[format]);
+	return send_rendering(h, r, t, &what, types[format]);
 }
 
 /* Up to nine digits. */
@@ -268,11 +213,11 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 	static const struct http_media offered = { "application/json", NULL };
 	const char *depth = http_target_get(&r->target, "depth");
 	const char *max_age = http_target_get(&r->target, "max_age");
-	struct rendering what = { .endpoint = GROUPS,
-				  .path = path_parameter(r),
-				  .depth = JSON_ALL_DEPTHS };
+	struct rendering what = { .path = path_parameter(r), .depth = JSON_ALL_DEPTHS };
 	uint64_t age, now = clock_ns();
 	struct freshet_moment last;
+	enum MHD_Result result;
+	struct tree *t;
 
 	if (http_accept(header(r, MHD_HTTP_HEADER_ACCEPT), &offered, 1) < 0)
 		return http_say(h, r, MHD_HTTP_NOT_ACCEPTABLE, "Accept: there is application/json");
@@ -286,7 +231,15 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 		r->since_ns = age < now ? now - age : 0;
 		r->asked_ns = now;
 	}
-	if (r->since_ns) {
+	if (!find_tree(h, r, &t, &result))
+		return result;
+	if (t->program) {
+		/* Live ones are young; passes of the others are not ours to make. */
+		if (r->since_ns && !t->live &&
+		    (freshet_last_pass(t->view, &last) < 0 || last.begin_ns < r->since_ns))
+			return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE,
+					"max_age: the segment's producer has made no pass that young");
+	} else if (r->since_ns) {
 		if (http_wait(h, r))
 			return MHD_YES;
 		if (freshet_last_pass(h->options.view, &last) < 0 || last.begin_ns < r->since_ns)
@@ -294,7 +247,7 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 					"max_age: no pass that young within %.1f s",
 					(double)(now - r->asked_ns) / 1e9);
 	}
-	return send_rendering(h, r, &what, "application/json");
+	return send_rendering(h, r, t, &what, "application/json");
 }
 
 static enum MHD_Result answer_healthz(struct http *h, struct request *r)
@@ -316,18 +269,39 @@ static enum MHD_Result answer_healthz(struct http *h, struct request *r)
 	return http_say(h, r, MHD_HTTP_OK, "ok, the last pass began %.3f s ago", (double)age / 1e9);
 }
 
+/* A page that is new with every answer. */
+static struct MHD_Response *page_response(const struct buf *page, const char *type)
+{
+	struct MHD_Response *response = NULL;
+
+	if (!page->error)
+		response = MHD_create_response_from_buffer(page->len, page->data,
+							   MHD_RESPMEM_MUST_COPY);
+	if (response)
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	return response;
+}
+
+static enum MHD_Result answer_segments(struct http *h, struct request *r)
+{
+	static const struct http_media offered = { "application/json", NULL };
+	struct buf page _cleanup_(buf_free) = BUF_INIT;
+
+	if (http_accept(header(r, MHD_HTTP_HEADER_ACCEPT), &offered, 1) < 0)
+		return http_say(h, r, MHD_HTTP_NOT_ACCEPTABLE, "Accept: there is application/json");
+	http_segments_json(h, &page);
+	return http_send(h, r, MHD_HTTP_OK, page_response(&page, offered.type), NULL);
+}
+
 static enum MHD_Result answer_landing(struct http *h, struct request *r)
 {
 	struct buf page _cleanup_(buf_free) = BUF_INIT;
 	struct MHD_Response *response;
 
-	landing_render(&page, h->options.facts, h->options.nfacts);
-	if (page.error)
-		return MHD_NO;
-	response = MHD_create_response_from_buffer(page.len, page.data, MHD_RESPMEM_MUST_COPY);
+	http_landing(h, &page);
+	response = page_response(&page, "text/html; charset=utf-8");
 	if (!response)
 		return MHD_NO;
-	MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, "text/html; charset=utf-8");
 	MHD_add_response_header(response, "Content-Security-Policy",
 				"default-src 'none'; style-src 'unsafe-inline'");
 	return http_send(h, r, MHD_HTTP_OK, response, NULL);
@@ -340,7 +314,7 @@ static const char *stray_parameter(const struct request *r, enum endpoint e)
 		const char *name = r->target.parameter[i].name;
 		bool known = false;
 
-		for (unsigned j = 0; j < 3 && endpoints[e].parameters[j]; j++)
+		for (unsigned j = 0; j < PARAMETERS && endpoints[e].parameters[j]; j++)
 			known |= strcmp(endpoints[e].parameters[j], name) == 0;
 		if (!known || http_target_get(&r->target, name) != r->target.parameter[i].value)
 			return name;
@@ -365,7 +339,8 @@ enum MHD_Result http_answer(struct http *h, struct request *r, const char *metho
 		return http_say(h, r, MHD_HTTP_BAD_REQUEST, "malformed percent escape");
 	if (e == NOWHERE)
 		return http_say(h, r, MHD_HTTP_NOT_FOUND,
-				"not found; there are /, /metrics, /api/v1/groups and /healthz");
+				"not found; there are /, /metrics, /api/v1/groups, "
+				"/api/v1/segments and /healthz");
 	if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
 		return http_say(h, r, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
 	stray = stray_parameter(r, e);
@@ -378,6 +353,8 @@ enum MHD_Result http_answer(struct http *h, struct request *r, const char *metho
 		return answer_metrics(h, r);
 	case GROUPS:
 		return answer_groups(h, r);
+	case SEGMENTS:
+		return answer_segments(h, r);
 	case HEALTHZ:
 		return answer_healthz(h, r);
 	default:

@@ -46,7 +46,7 @@ struct body *body_deflate(const struct body *plain)
 	/* The fastest level: a scrape waits for this, and it already shrinks metrics 10 times. */
 	if (deflateInit2(&z, Z_BEST_SPEED, Z_DEFLATED, -15, 8, Z_DEFAULT_STRATEGY) != Z_OK)
 		return NULL;
-	size = deflateBound(&z, plain->len);
+	size = deflateBound(&z, plain->len) + 64; /* and the mark of the flush */
 	data = size <= UINT32_MAX ? malloc(size) : NULL;
 	if (!data) {
 		deflateEnd(&z);
@@ -56,7 +56,7 @@ struct body *body_deflate(const struct body *plain)
 	z.avail_in = (uInt)plain->len;
 	z.next_out = (Bytef *)data;
 	z.avail_out = (uInt)size;
-	deflate(&z, Z_FINISH); /* within deflateBound() this ends the stream */
+	deflate(&z, Z_SYNC_FLUSH); /* there is room for everything: others may follow */
 	size -= z.avail_out;
 	deflateEnd(&z);
 	less = realloc(data, size);
@@ -134,59 +134,108 @@ void body_cache_put(struct body_cache *c, const char *key, struct body *b)
 	c->next = (i + 1) % BODY_CACHE_ENTRIES;
 }
 
+void bodies_unref(struct bodies *b)
+{
+	for (unsigned i = 0; i < b->count; i++)
+		body_unref(b->body[i]);
+	b->count = 0;
+}
+
+bool bodies_old(const struct bodies *b)
+{
+	for (unsigned i = 0; i < b->count; i++)
+		if (!b->body[i]->cached)
+			return true;
+	return false;
+}
+
 /* What MHD sends before and after the shared data. */
 struct envelope {
-	struct body *body;
-	unsigned char trailer[GZIP_TRAILER];
-	unsigned char head[]; /* with gzip's header and that of the stored block */
+	struct bodies bodies;
+	unsigned char text[]; /* head, then tail, with what gzip wants around them */
 };
 
 static void envelope_free(void *p)
 {
 	struct envelope *e = p;
 
-	body_unref(e->body);
+	bodies_unref(&e->bodies);
 	free(e);
 }
 
-static void little_endian(unsigned char *to, uint32_t v, unsigned bytes)
+static unsigned char *little_endian(unsigned char *to, uint32_t v, unsigned bytes)
 {
 	for (unsigned i = 0; i < bytes; i++)
-		to[i] = (unsigned char)(v >> 8 * i);
+		*to++ = (unsigned char)(v >> 8 * i);
+	return to;
 }
 
-struct MHD_Response *body_response(struct body *b, const struct buf *head)
+/* A stored block; what is behind it. */
+static unsigned char *add_stored(unsigned char *to, bool last, const char *data, size_t len)
+{
+	*to++ = last;
+	to = little_endian(to, (uint32_t)len, 2);
+	to = little_endian(to, ~(uint32_t)len, 2);
+	if (len)
+		memcpy(to, data, len);
+	return to + len;
+}
+
+static void fill(struct envelope *e, const struct buf *head, const char *tail)
 {
 	static const unsigned char magic[GZIP_HEADER] = { 0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 3 };
-	size_t extra = b->gzip ? GZIP_HEADER + STORED_HEADER : 0;
+	size_t tail_len = strlen(tail), len = head->len + tail_len;
+	unsigned char *to = e->text;
+	uLong crc;
+
+	if (!e->bodies.gzip) {
+		if (head->len)
+			memcpy(to, head->data, head->len);
+		memcpy(to + head->len, tail, tail_len);
+		return;
+	}
+	memcpy(to, magic, sizeof(magic));
+	to = add_stored(to + sizeof(magic), false, head->data, head->len);
+	to = add_stored(to, true, tail, tail_len);
+	crc = head->len ? crc32_z(0, (const Bytef *)head->data, head->len) : crc32_z(0, NULL, 0);
+	for (unsigned i = 0; i < e->bodies.count; i++) {
+		const struct body *b = e->bodies.body[i];
+
+		crc = crc32_combine(crc, b->raw_crc, (z_off_t)b->raw_len);
+		len += b->raw_len;
+	}
+	crc = crc32_combine(crc, crc32_z(0, (const Bytef *)tail, tail_len), (z_off_t)tail_len);
+	to = little_endian(to, (uint32_t)crc, 4);
+	little_endian(to, (uint32_t)len, 4);
+}
+
+struct MHD_Response *bodies_response(struct bodies *b, const struct buf *head, const char *tail,
+				     const struct bodies **kept)
+{
+	size_t before = b->gzip ? GZIP_HEADER + STORED_HEADER : 0;
+	size_t after = b->gzip ? STORED_HEADER + GZIP_TRAILER : 0;
+	struct MHD_IoVec iov[BODIES_MAX + 2];
 	struct MHD_Response *response;
-	struct MHD_IoVec iov[3];
+	unsigned n = 0;
 	struct envelope *e;
 
 	if (head->error || head->len > UINT16_MAX)
 		return NULL;
-	e = malloc(sizeof(*e) + extra + head->len);
+	e = malloc(sizeof(*e) + before + head->len + strlen(tail) + after);
 	if (!e)
 		return NULL;
-	e->body = body_ref(b);
-	if (head->len)
-		memcpy(e->head + extra, head->data, head->len);
-	if (b->gzip) {
-		uLong crc = crc32_z(0, e->head + extra, head->len);
-
-		memcpy(e->head, magic, sizeof(magic));
-		e->head[GZIP_HEADER] = 0; /* a stored block, not the last */
-		little_endian(e->head + GZIP_HEADER + 1, (uint32_t)head->len, 2);
-		little_endian(e->head + GZIP_HEADER + 3, ~(uint32_t)head->len, 2);
-		crc = crc32_combine(crc, b->raw_crc, (z_off_t)b->raw_len);
-		little_endian(e->trailer, (uint32_t)crc, 4);
-		little_endian(e->trailer + 4, (uint32_t)head->len + b->raw_len, 4);
+	e->bodies = *b;
+	fill(e, head, tail);
+	iov[n++] = (struct MHD_IoVec){ e->text, before + head->len };
+	for (unsigned i = 0; i < b->count; i++)
+		iov[n++] = (struct MHD_IoVec){ b->body[i]->data, b->body[i]->len };
+	iov[n++] = (struct MHD_IoVec){ e->text + before + head->len, after + strlen(tail) };
+	response = MHD_create_response_from_iovec(iov, n, envelope_free, e);
+	if (!response) {
+		free(e);
+		return NULL;
 	}
-	iov[0] = (struct MHD_IoVec){ e->head, extra + head->len };
-	iov[1] = (struct MHD_IoVec){ b->data, b->len };
-	iov[2] = (struct MHD_IoVec){ e->trailer, sizeof(e->trailer) };
-	response = MHD_create_response_from_iovec(iov, b->gzip ? 3 : 2, envelope_free, e);
-	if (!response)
-		envelope_free(e);
+	b->count = 0;
+	*kept = &e->bodies;
 	return response;
 }

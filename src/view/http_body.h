@@ -2,9 +2,10 @@
 /*
  * Renderings that many answers share.
  *
- * An answer is a head, which is new with every answer (ages, the daemon's own metrics), and a body,
- * rendered once a pass and shared by reference. With gzip the head is a stored block before the
- * body's compressed data, and the checksums of both are combined: nothing is compressed twice.
+ * An answer is a head, which is new with every answer (ages, the daemon's own metrics), bodies, each
+ * rendered once a pass and shared by reference, and a tail. With gzip head and tail are stored blocks
+ * around the bodies' compressed data, and all their checksums are combined: nothing is compressed
+ * twice.
  *
  * One thread, MHD's: references are plain counts.
  */
@@ -20,7 +21,7 @@
 struct MHD_Response;
 
 struct body {
-	char *data; /* plain, or raw deflate data */
+	char *data; /* plain, or raw deflate data that ends at a byte and does not end the stream */
 	size_t len;
 	uint32_t raw_len; /* before compression, modulo 2^32, as gzip wants it */
 	uint32_t raw_crc;
@@ -62,8 +63,24 @@ void body_cache_put(struct body_cache *c, const char *key, struct body *b);
 
 void body_cache_clear(struct body_cache *c);
 
-/* An answer: head, at most 65,535 bytes, and body, of which the answer keeps a reference until MHD
- * has sent it or given up. NULL: no memory. */
-struct MHD_Response *body_response(struct body *b, const struct buf *head);
+#define BODIES_MAX 72u
+
+/* The bodies of one answer, all compressed or none. */
+struct bodies {
+	unsigned count;
+	bool gzip;
+	struct body *body[BODIES_MAX];
+};
+
+void bodies_unref(struct bodies *b);
+
+/* Whether some of them belong to a former pass. */
+bool bodies_old(const struct bodies *b);
+
+/* An answer: head and tail, at most 65,535 bytes each, and between them the bodies, whose references
+ * it takes over: it keeps them until MHD has sent it or given up. *kept are they, as long as the
+ * answer lives. NULL: no memory; the references stay the caller's. */
+struct MHD_Response *bodies_response(struct bodies *b, const struct buf *head, const char *tail,
+				     const struct bodies **kept);
 
 #endif

@@ -54,12 +54,13 @@ void conns_remove(struct conns *t, struct conn *c)
 	free(c);
 }
 
-void conns_state(struct conns *t, struct conn *c, enum conn_state state, const struct body *body,
+void conns_state(struct conns *t, struct conn *c, enum conn_state state,
+		 const struct bodies *bodies,
 		 uint64_t now_ns)
 {
 	pthread_mutex_lock(&t->lock);
 	c->state = state;
-	c->body = body;
+	c->bodies = bodies;
 	c->since_ns = now_ns;
 	pthread_mutex_unlock(&t->lock);
 }
@@ -97,7 +98,7 @@ void conns_drop_old(struct conns *t)
 {
 	pthread_mutex_lock(&t->lock);
 	for (struct conn *c = t->first; c; c = c->next)
-		if (c->body && !c->body->cached)
+		if (c->bodies && bodies_old(c->bodies))
 			shutdown(c->fd, SHUT_RDWR);
 	pthread_mutex_unlock(&t->lock);
 }

@@ -11,16 +11,23 @@
 #include "view/http_body.h"
 #include "view/http_conns.h"
 #include "view/http_parse.h"
+#include "view/http_tree.h"
 
-enum endpoint { LANDING, METRICS, GROUPS, HEALTHZ, NOWHERE, NENDPOINTS };
+enum endpoint { LANDING, METRICS, GROUPS, SEGMENTS, HEALTHZ, NOWHERE, NENDPOINTS };
+
+/* For metrics: "metrics", ... */
+extern const char *const http_endpoint_names[NENDPOINTS];
 
 struct http {
 	struct http_options options;
 	struct MHD_Daemon *mhd;
 	struct conns conns;
 
-	/* Of options.view: held while a request is answered. Comes before `lock`. */
+	/* Held while a request is answered: of options.view and the trees. Comes before `lock`. */
 	pthread_mutex_t view_lock;
+	struct tree *host;
+	struct tree *programs; /* as they came */
+	struct claims own;     /* names of the daemon's own metrics */
 
 	pthread_mutex_t lock; /* of what follows, up to the blank line */
 	struct request *waiting;
@@ -28,10 +35,7 @@ struct http {
 	char ailing[512];
 
 	/* The server's thread alone uses the rest. */
-	struct freshet_snapshot *snapshot;
-	struct body_cache cache;
 	size_t live_bytes; /* of all bodies, those that only slow clients still hold included */
-	size_t body_bytes; /* of the latest one */
 	uint64_t rendered_bytes;
 	uint64_t requests[NENDPOINTS];
 };
@@ -55,9 +59,26 @@ enum MHD_Result http_answer(struct http *h, struct request *r, const char *metho
  * it is not to be answered now; it will be shown again. */
 bool http_wait(struct http *h, struct request *r);
 
-/* Queues a response and gives up the caller's reference; body may be NULL. */
+/* Queues a response and gives up the caller's reference; its bodies may be NULL. */
 enum MHD_Result http_send(struct http *h, struct request *r, unsigned status,
-			  struct MHD_Response *response, const struct body *body);
+			  struct MHD_Response *response, const struct bodies *bodies);
+
+/* Makes the host's tree and what it needs, and the end of it all. 0 or -ENOMEM. */
+int http_begin(struct http *h);
+void http_end(struct http *h);
+
+/* Whole families about the server and what it shows. */
+void http_own_metrics(struct http *h, struct buf *out, enum metrics_format format);
+
+/* The age of the host's last pass, as a family. */
+void http_age_metric(struct http *h, struct buf *out, enum metrics_format format);
+
+/* The segment of that name, NULL: the host's; or NULL: there is none. */
+struct tree *http_tree(struct http *h, const char *name);
+
+/* {"segments":[...]}, and the landing page. */
+void http_segments_json(struct http *h, struct buf *out);
+void http_landing(struct http *h, struct buf *out);
 
 /* A line of text. */
 enum MHD_Result http_say(struct http *h, struct request *r, unsigned status, const char *format,

@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "view/format.h"
+#include "view/histogram.h"
 
 /* The inside of a string. */
 static void add_escaped(struct buf *out, const char *s)
@@ -42,33 +44,96 @@ static void add_value(struct buf *out, const struct freshet_stat *stat, uint64_t
 		buf_char(out, '-');
 		value = 0 - value;
 	}
-	buf_u64(out, stat->unit == FRESHET_NANOSECONDS ? value / 1000 : value);
+	buf_u64(out, value / format_divisor(stat->key, stat->unit));
 }
 
-/* ,"cpu":{...} for each family that the group has something of. */
-static void add_families(struct buf *out, const struct freshet_stat *stats, size_t nstats,
-			 const uint64_t *values, uint64_t present)
+/* Exact: with up to three decimals where it is divided by 1000. */
+static void add_exact(struct buf *out, uint64_t value, unsigned divisor)
 {
-	uint64_t done = 0;
+	buf_u64(out, value / divisor);
+	if (value % divisor)
+		buf_printf(out, ".%03u", (unsigned)(value % divisor));
+}
 
-	for (size_t i = 0; i < nstats; i++) {
+/* A bound; null for none. */
+static void add_bound(struct buf *out, uint64_t upper, unsigned divisor)
+{
+	if (upper == UINT64_MAX)
+		buf_str(out, "null");
+	else
+		add_exact(out, upper, divisor);
+}
+
+static void add_histogram(struct buf *out, const struct freshet_histogram *h, const uint64_t *words)
+{
+	unsigned divisor = format_divisor(h->key, h->unit);
+	struct histogram_summary s;
+	bool first = true;
+
+	histogram_summary(h, words, &s);
+	buf_str(out, "{\"count\":");
+	buf_u64(out, s.count);
+	buf_str(out, ",\"sum\":");
+	add_exact(out, s.sum, divisor);
+	buf_str(out, ",\"p50\":");
+	add_bound(out, s.p50, divisor);
+	buf_str(out, ",\"p90\":");
+	add_bound(out, s.p90, divisor);
+	buf_str(out, ",\"p99\":");
+	add_bound(out, s.p99, divisor);
+	buf_str(out, ",\"max\":");
+	add_bound(out, s.max, divisor);
+	buf_str(out, ",\"buckets\":[");
+	for (unsigned i = 0; i < h->buckets; i++) {
+		if (!words[i])
+			continue;
+		buf_str(out, first ? "[" : ",[");
+		first = false;
+		add_bound(out, freshet_bucket_upper(h, i), divisor);
+		buf_char(out, ',');
+		buf_u64(out, words[i]);
+		buf_char(out, ']');
+	}
+	buf_str(out, "]}");
+}
+
+/* ,"cpu":{...} for each family that the group has something of. Columns come first, so numbers
+ * nstats and up are histograms. */
+static void add_families(struct buf *out, const struct json_schema *schema, const uint64_t *values,
+			 uint64_t present)
+{
+	size_t nstats = schema->nstats, all = nstats + schema->nhistograms;
+	bool done[FRESHET_MAX_STATS + FRESHET_MAX_HISTOGRAMS] = { false };
+
+	for (size_t i = 0; i < nstats; i++)
+		done[i] = !(present >> i & 1);
+	for (size_t i = 0; i < all; i++) {
+		const char *family = i < nstats ? schema->stats[i].family
+						: schema->histograms[i - nstats].family;
 		bool first = true;
 
-		if (!(present >> i & 1) || done >> i & 1)
+		if (done[i])
 			continue;
 		buf_char(out, ',');
-		json_string(out, stats[i].family);
+		json_string(out, family);
 		buf_str(out, ":{");
-		for (size_t j = i; j < nstats; j++) {
-			if (!(present >> j & 1) || strcmp(stats[j].family, stats[i].family) != 0)
+		for (size_t j = i; j < all; j++) {
+			const struct freshet_stat *stat = j < nstats ? &schema->stats[j] : NULL;
+			const struct freshet_histogram *h =
+				stat ? NULL : &schema->histograms[j - nstats];
+
+			if (done[j] || strcmp(stat ? stat->family : h->family, family) != 0)
 				continue;
-			done |= 1ull << j;
+			done[j] = true;
 			if (!first)
 				buf_char(out, ',');
 			first = false;
-			json_string(out, stats[j].key);
+			json_string(out, stat ? stat->key : h->key);
 			buf_char(out, ':');
-			add_value(out, &stats[j], values[j]);
+			if (stat)
+				add_value(out, stat, values[j]);
+			else
+				add_histogram(out, h, values + h->word);
 		}
 		buf_char(out, '}');
 	}
@@ -114,9 +179,16 @@ static bool path_step(struct path *p, const struct freshet_entry *e, uint32_t le
 	return true;
 }
 
-void json_head(struct buf *out, uint64_t pass, uint64_t age_ns, uint64_t left_out)
+void json_head(struct buf *out, const char *segment, uint64_t pass, uint64_t age_ns,
+	       uint64_t left_out)
 {
-	buf_str(out, "{\"pass\":");
+	buf_char(out, '{');
+	if (segment) {
+		buf_str(out, "\"segment\":");
+		json_string(out, segment);
+		buf_char(out, ',');
+	}
+	buf_str(out, "\"pass\":");
 	buf_u64(out, pass);
 	buf_str(out, ",\"age_us\":");
 	buf_u64(out, age_ns / 1000);
@@ -127,7 +199,7 @@ void json_head(struct buf *out, uint64_t pass, uint64_t age_ns, uint64_t left_ou
 	buf_char(out, ',');
 }
 
-void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstats,
+void json_groups(struct buf *out, const struct json_schema *schema,
 		 const struct freshet_entry *entries, size_t at, uint32_t depth)
 {
 	size_t end = at + entries[at].size;
@@ -154,7 +226,7 @@ void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstat
 			buf_str(out, ",\"parent\":");
 			buf_u64(out, entries[e->parent].id);
 		}
-		add_families(out, stats, nstats, e->values, e->present);
+		add_families(out, schema, e->values, e->present);
 		buf_char(out, '}');
 		i += level >= depth ? e->size : 1;
 	}
@@ -164,8 +236,8 @@ void json_groups(struct buf *out, const struct freshet_stat *stats, size_t nstat
 	buf_free(&path.text);
 }
 
-void json_group(struct buf *out, const struct freshet_stat *stats, size_t nstats, const char *path,
-		uint64_t id, uint64_t age_ns, const uint64_t *values, uint64_t present)
+void json_group(struct buf *out, const struct json_schema *schema, const char *path, uint64_t id,
+		uint64_t age_ns, const uint64_t *values, uint64_t present)
 {
 	buf_str(out, "{\"path\":");
 	json_string(out, path);
@@ -173,6 +245,6 @@ void json_group(struct buf *out, const struct freshet_stat *stats, size_t nstats
 	buf_u64(out, id);
 	buf_str(out, ",\"age_us\":");
 	buf_u64(out, age_ns / 1000);
-	add_families(out, stats, nstats, values, present);
+	add_families(out, schema, values, present);
 	buf_str(out, "}\n");
 }

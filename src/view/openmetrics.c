@@ -6,11 +6,13 @@
 #include "view/openmetrics.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/cleanup.h"
 #include "base/utf8.h"
+#include "view/histogram.h"
 
 static const char *const unit_names[] = {
 	[FRESHET_COUNT] = NULL,
@@ -41,14 +43,22 @@ void metrics_escape(struct buf *out, const char *value, bool *exact)
 /* HELP texts: text format escapes backslash and newline, OpenMetrics the quote too. */
 static void add_help(struct buf *out, enum metrics_format format, const char *help)
 {
-	for (const char *p = help; *p; p++) {
-		if (*p == '\n') {
+	size_t len = strlen(help);
+
+	for (size_t i = 0, n; i < len; i += n) {
+		n = utf8_char(help + i, len - i);
+		if (!n) {
+			buf_str(out, UTF8_REPLACEMENT);
+			n = 1;
+			continue;
+		}
+		if (help[i] == '\n') {
 			buf_str(out, "\\n");
 			continue;
 		}
-		if (*p == '\\' || (*p == '"' && format == METRICS_OPENMETRICS))
+		if (help[i] == '\\' || (help[i] == '"' && format == METRICS_OPENMETRICS))
 			buf_char(out, '\\');
-		buf_char(out, *p);
+		buf_add(out, help + i, n);
 	}
 }
 
@@ -104,6 +114,7 @@ struct label {
 struct labels {
 	struct buf text;
 	struct label *label;
+	char open[16]; /* {cgroup=" */
 };
 
 static void labels_free(struct labels *l)
@@ -112,7 +123,7 @@ static void labels_free(struct labels *l)
 	free(l->label);
 }
 
-#define LABEL_OPEN "{cgroup=\""
+#define LABEL_CLOSE "} "
 
 /* Nothing for the root. Gives the length of what was not escaped. */
 static uint32_t add_path(struct buf *out, const struct freshet_entry *entries, size_t i,
@@ -135,7 +146,7 @@ static void add_child_path(struct labels *l, const struct label *parent, const c
 	/* The text may move while it grows, so it cannot be copied from itself. */
 	buf_clear(scratch);
 	if (!l->text.error)
-		buf_add(scratch, l->text.data + parent->begin + strlen(LABEL_OPEN), parent->path);
+		buf_add(scratch, l->text.data + parent->begin + strlen(l->open), parent->path);
 	buf_add(&l->text, scratch->data, scratch->len);
 	*exact = parent->exact;
 	buf_char(&l->text, '/');
@@ -160,14 +171,14 @@ static int labels_build(struct labels *l, const struct freshet_entry *entries, s
 		    (!parent->length || parent->raw + 1 + strlen(e->name) >= FRESHET_PATH_MAX))
 			continue;
 		label->begin = l->text.len;
-		buf_str(&l->text, LABEL_OPEN);
+		buf_str(&l->text, l->open);
 		if (parent) {
 			add_child_path(l, parent, e->name, &exact, &scratch);
 			label->raw = parent->raw + 1 + (uint32_t)strlen(e->name);
 		} else {
 			label->raw = add_path(&l->text, entries, at, &exact);
 		}
-		label->path = (uint32_t)(l->text.len - label->begin - strlen(LABEL_OPEN));
+		label->path = (uint32_t)(l->text.len - label->begin - strlen(l->open));
 		label->exact = exact;
 		if (!label->path)
 			buf_char(&l->text, '/');
@@ -175,7 +186,7 @@ static int labels_build(struct labels *l, const struct freshet_entry *entries, s
 			buf_str(&l->text, "\",id=\"");
 			buf_u64(&l->text, e->id);
 		}
-		buf_str(&l->text, "\"} ");
+		buf_str(&l->text, "\"" LABEL_CLOSE);
 		label->length = (uint32_t)(l->text.len - label->begin);
 	}
 	if (scratch.error)
@@ -184,35 +195,53 @@ static int labels_build(struct labels *l, const struct freshet_entry *entries, s
 	return l->text.error;
 }
 
+static void add_number(struct buf *out, enum freshet_unit unit, uint64_t value)
+{
+	if (unit == FRESHET_NANOSECONDS)
+		buf_seconds(out, value);
+	else
+		buf_u64(out, value);
+}
+
 static void add_value(struct buf *out, const struct freshet_stat *stat, uint64_t value)
 {
 	if (stat->kind == FRESHET_GAUGE && (int64_t)value < 0) {
 		buf_char(out, '-');
 		value = 0 - value;
 	}
-	if (stat->unit == FRESHET_NANOSECONDS)
-		buf_seconds(out, value);
-	else
-		buf_u64(out, value);
+	add_number(out, stat->unit, value);
 }
 
-static void add_column(struct buf *out, enum metrics_format format, const char *prefix,
-		       const struct freshet_stat *stat, unsigned column, const struct labels *l,
-		       const struct freshet_entry *entries, size_t count)
+static const char *unit_name(enum freshet_unit unit)
 {
+	return unit <= FRESHET_BYTES ? unit_names[unit] : NULL;
+}
+
+void metrics_name(struct buf *out, const char *prefix, const char *family, const char *name,
+		  enum freshet_unit unit)
+{
+	const char *suffix = unit_name(unit);
+
+	buf_printf(out, "%s_%s_%s%s%s", prefix, family, name, suffix ? "_" : "",
+		   suffix ? suffix : "");
+	buf_char(out, '\0');
+}
+
+static void add_column(struct buf *out, enum metrics_format format,
+		       const struct metrics_schema *schema, unsigned column,
+		       const struct labels *l, const struct freshet_entry *entries, size_t count)
+{
+	const struct freshet_stat *stat = &schema->stats[column];
 	bool counter = stat->kind == FRESHET_COUNTER;
-	const char *unit = stat->unit <= FRESHET_BYTES ? unit_names[stat->unit] : NULL;
 	struct buf name _cleanup_(buf_free) = BUF_INIT;
 
-	buf_printf(&name, "%s_%s_%s%s%s", prefix, stat->family, stat->name, unit ? "_" : "",
-		   unit ? unit : "");
-	buf_char(&name, '\0');
+	metrics_name(&name, schema->prefix, stat->family, stat->name, stat->unit);
 	if (name.error) {
 		out->error = name.error;
 		return;
 	}
-	metrics_family(out, format, name.data, counter ? METRICS_COUNTER : METRICS_GAUGE, unit,
-		       stat->help);
+	metrics_family(out, format, name.data, counter ? METRICS_COUNTER : METRICS_GAUGE,
+		       unit_name(stat->unit), stat->help);
 	name.len--;
 	if (counter)
 		buf_str(&name, "_total");
@@ -228,15 +257,105 @@ static void add_column(struct buf *out, enum metrics_format format, const char *
 	}
 }
 
-void metrics_groups(struct buf *out, enum metrics_format format, const char *prefix,
-		    const struct freshet_stat *stats, size_t nstats,
-		    const struct freshet_entry *entries, size_t at)
+/* le="..." of each bound and of +Inf, with what encloses it, one after the other. OpenMetrics wants a
+ * float, with a point. */
+struct bounds {
+	struct histogram_bounds at;
+	struct buf text;
+	size_t end[HISTOGRAM_BOUNDS_MAX + 1];
+};
+
+static void bounds_build(struct bounds *b, const struct freshet_histogram *h)
+{
+	histogram_bounds(h, &b->at);
+	for (unsigned i = 0; i <= b->at.count; i++) {
+		size_t begin;
+
+		buf_str(&b->text, ",le=\"");
+		begin = b->text.len;
+		if (i == b->at.count)
+			buf_str(&b->text, "+Inf");
+		else
+			add_number(&b->text, h->unit, b->at.bound[i].upper);
+		if (i < b->at.count && !b->text.error &&
+		    !memchr(b->text.data + begin, '.', b->text.len - begin))
+			buf_str(&b->text, ".0");
+		buf_str(&b->text, "\"" LABEL_CLOSE);
+		b->end[i] = b->text.len;
+	}
+}
+
+/* The samples of one group; label is without its end. */
+static void add_distribution(struct buf *out, const char *name, const struct bounds *b,
+			     const struct freshet_histogram *h, const char *label, size_t length,
+			     const uint64_t *words)
+{
+	static const char *const totals[] = { "_count", "_sum" };
+	size_t name_length = strlen(name);
+	uint64_t count = 0;
+	unsigned bucket = 0;
+
+	for (unsigned i = 0; i <= b->at.count; i++) {
+		unsigned end = i < b->at.count ? b->at.bound[i].end : h->buckets;
+		size_t begin = i ? b->end[i - 1] : 0;
+
+		while (bucket < end)
+			count += words[bucket++];
+		buf_add(out, name, name_length);
+		buf_str(out, "_bucket");
+		buf_add(out, label, length);
+		buf_add(out, b->text.data + begin, b->end[i] - begin);
+		buf_u64(out, count);
+		buf_char(out, '\n');
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		buf_add(out, name, name_length);
+		buf_str(out, totals[i]);
+		buf_add(out, label, length);
+		buf_str(out, LABEL_CLOSE);
+		if (i == 0)
+			buf_u64(out, count);
+		else
+			add_number(out, h->unit, words[h->buckets]);
+		buf_char(out, '\n');
+	}
+}
+
+static void add_histogram(struct buf *out, enum metrics_format format,
+			  const struct metrics_schema *schema, const struct freshet_histogram *h,
+			  const struct labels *l, const struct freshet_entry *entries, size_t count)
+{
+	struct buf name _cleanup_(buf_free) = BUF_INIT;
+	struct bounds bounds = { .text = BUF_INIT };
+
+	metrics_name(&name, schema->prefix, h->family, h->name, h->unit);
+	bounds_build(&bounds, h);
+	if (name.error || bounds.text.error) {
+		out->error = -ENOMEM;
+	} else {
+		metrics_family(out, format, name.data, METRICS_HISTOGRAM, unit_name(h->unit),
+			       h->help);
+		for (size_t i = 0; i < count && !out->error; i++)
+			if (l->label[i].length)
+				add_distribution(out, name.data, &bounds, h,
+						 l->text.data + l->label[i].begin,
+						 l->label[i].length - strlen(LABEL_CLOSE),
+						 entries[i].values + h->word);
+	}
+	buf_free(&bounds.text);
+}
+
+void metrics_groups(struct buf *out, enum metrics_format format,
+		    const struct metrics_schema *schema, const struct freshet_entry *entries,
+		    size_t at)
 {
 	struct labels labels _cleanup_(labels_free) = { .text = BUF_INIT };
 	size_t count = entries[at].size;
 	uint64_t present = 0;
-	int r = labels_build(&labels, entries, at);
+	int r;
 
+	snprintf(labels.open, sizeof(labels.open), "{%s=\"", schema->label);
+	r = labels_build(&labels, entries, at);
 	if (r < 0) {
 		out->error = r;
 		return;
@@ -244,8 +363,12 @@ void metrics_groups(struct buf *out, enum metrics_format format, const char *pre
 	for (size_t i = 0; i < count; i++)
 		if (labels.label[i].length)
 			present |= entries[at + i].present;
-	for (unsigned column = 0; column < nstats; column++)
+	present &= ~schema->without;
+	for (unsigned column = 0; column < schema->nstats; column++)
 		if (present >> column & 1)
-			add_column(out, format, prefix, &stats[column], column, &labels,
-				   entries + at, count);
+			add_column(out, format, schema, column, &labels, entries + at, count);
+	for (size_t i = 0; i < schema->nhistograms && labels.label[0].length; i++)
+		if (!(schema->without_histograms >> i & 1))
+			add_histogram(out, format, schema, &schema->histograms[i], &labels,
+				      entries + at, count);
 }

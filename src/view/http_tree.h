@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A segment as the HTTP server shows it: a snapshot, and what was rendered of that one.
+ *
+ * A tree that is published in passes is copied once a pass. A live one (freshet_is_live()) has other
+ * numbers at any moment: it is copied anew when somebody asks and the last copy is TREE_LIVE_NS old,
+ * or TREE_LIVE_SHARE times as long as that copy and its renderings took; until then all who ask share
+ * it.
+ *
+ * Segments of programs are not believed: reads of them are guarded (guard.h), and a tree that takes
+ * more than TREE_BYTES_MAX is not copied.
+ *
+ * The server's thread, or who holds http.view_lock.
+ */
+#ifndef FRESHET_HTTP_TREE_H
+#define FRESHET_HTTP_TREE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <freshet/freshet.h>
+
+#include "base/clock.h"
+#include "view/claims.h"
+#include "view/http_body.h"
+#include "view/json.h"
+#include "view/openmetrics.h"
+
+#define TREE_LIVE_NS    (10 * NSEC_PER_MSEC)
+#define TREE_LIVE_SHARE 4u
+#define TREE_BYTES_MAX  (256u << 20)
+
+struct tree {
+	char name[FRESHET_NAME_MAX + 1];
+	char prefix[FRESHET_NAME_MAX + 16]; /* of its metrics */
+	bool program;                       /* it is somebody else's: the view is ours to detach */
+	bool live;
+	struct freshet_view *view;
+	struct metrics_schema metrics;
+	struct json_schema json;
+	struct claims claims; /* names of its metrics */
+
+	struct freshet_snapshot *snapshot;
+	struct freshet_moment moment; /* of the snapshot */
+	uint64_t copies;              /* of the live tree, so far; the cache is of the last one */
+	uint64_t copied_ns;           /* when the last one began */
+	uint64_t cost_ns;             /* of the last copy and its renderings */
+	struct body_cache cache;
+	size_t body_bytes; /* of the largest body that is up to date */
+	int error;         /* of the last tree_catch_up() */
+
+	struct tree *next;
+};
+
+/* Takes the view over on success if it is a program's. prefix NULL: that of a program's segment. The
+ * metrics' names are claimed by the caller. -ENOMEM. */
+int tree_new(const char *name, const char *prefix, bool program, const struct freshet_view *view,
+	     struct tree **ret);
+void tree_free(struct tree *t);
+
+/* The same segment under another view, which was made anew. */
+void tree_view(struct tree *t, const struct freshet_view *view);
+
+/* The snapshot and the cache are up to date afterwards. -ENODEV: the producer has ended; -E2BIG;
+ * -EIO, -EAGAIN, -ENOMEM as freshet_snapshot_take(). */
+int tree_catch_up(struct tree *t);
+
+/* Groups that there are. 0 or -errno. */
+int tree_groups(const struct tree *t, uint32_t *ret);
+
+/* Age of the snapshot's numbers. */
+uint64_t tree_age(const struct tree *t);
+
+/* What is asked for, apart from the encoding. */
+struct rendering {
+	bool metrics; /* else JSON */
+	enum metrics_format format;
+	const char *path;
+	uint32_t depth;
+	size_t at; /* entry of the path, once it was looked up */
+};
+
+/* Looks the path up in the snapshot, so that all ways to write one request share one rendering.
+ * -ENOENT: no such group. */
+int tree_look_up(const struct tree *t, struct rendering *what);
+
+/* The body if it was rendered before, for the caller to keep a reference; or NULL. *plain: the same
+ * uncompressed, or NULL. */
+struct body *tree_cached(struct tree *t, const struct rendering *what, bool gzip,
+			 struct body **plain);
+
+/* Renders it, and compresses it if gzip; the caller gets a reference. plain: what tree_cached() gave.
+ * *rendered grows by the bytes rendered. 0 or -ENOMEM. */
+int tree_render(struct tree *t, const struct rendering *what, bool gzip, struct body *plain,
+		size_t *live, uint64_t *rendered, struct body **ret);
+
+#endif
