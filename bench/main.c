@@ -20,8 +20,9 @@ struct bench {
 static const struct bench benches[] = {
 	{ "pass", bench_pass, true, "reading the CPU numbers of all cgroups: text, BPF, segment" },
 	{ "scrape", bench_scrape, true, "the daemon's /metrics, its memory and CPU time" },
-	{ "update", bench_update, false, "updating a program's own numbers, beside other ways to count" },
-	{ "read", bench_read, false, "reading a program's own numbers" },
+	{ "update", bench_update, false,
+	  "updating a program's numbers, beside other ways to count" },
+	{ "read", bench_read, false, "reading a program's numbers" },
 };
 #define NBENCHES (sizeof(benches) / sizeof(benches[0]))
 
@@ -31,7 +32,8 @@ static bool quick, json;
 static void usage(FILE *to)
 {
 	fprintf(to, "Usage: freshet-bench NAME [--quick] [--json]\n"
-		    "Measures Freshet. pass and scrape make cgroups and remove them, and need root.\n\n");
+		    "Measures Freshet. pass and scrape make cgroups and remove them, and need "
+		    "root.\n\n");
 	for (size_t i = 0; i < NBENCHES; i++)
 		fprintf(to, "  %-8s %s\n", benches[i].name, benches[i].what);
 	fprintf(to, "\n  --quick  fewer rounds, at most 45 s\n"

@@ -25,6 +25,7 @@
 #define BIG         10000u
 #define USUAL_DIRTY 100u /* the state in which everything is read */
 #define MAX_DIRTIES 5
+#define STORM_NS    (300 * NSEC_PER_MSEC)
 
 enum beside { ALONE, POLLER, UPDATER };
 
@@ -209,6 +210,8 @@ static int prepare(struct run *r)
 		err = read_tree_leaf(&r->tree, r->leaf, sizeof(r->leaf));
 	if (!err)
 		err = read_tree_touch(&r->tree, p->groups, p->threads);
+	if (!err && p->threads > 2)
+		err = read_tree_storm(&r->tree, p->threads, STORM_NS);
 	if (!err)
 		err = freshet_flush(r->tree.tree);
 	if (err)

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/atomics.h"
+#include "base/clock.h"
 #include "core/cells.h"
 #include "core/segment.h"
 #include "procs.h"
@@ -94,6 +95,7 @@ int read_tree_leaf(const struct read_tree *t, char *buf, size_t size)
 struct touching {
 	struct read_tree *tree;
 	unsigned dirty, threads;
+	uint64_t ns;          /* 0: once; else again and again for that long */
 	unsigned begun, done; /* threads; done also orders the updates before what follows: it is
 			       * raised with release, pairs with the acquire in wait_for() */
 	int error;
@@ -109,19 +111,23 @@ static void touch(struct touching *job)
 {
 	static const int64_t ones[READ_STATS - READ_SET] = { 1, 1, 1 };
 	const struct read_tree *t = job->tree;
+	uint64_t end;
 
 	__atomic_fetch_add(&job->begun, 1, __ATOMIC_RELAXED);
 	wait_for(&job->begun, job->threads);
-	for (unsigned i = 1; i <= job->dirty; i++) {
-		const struct freshet_handle *h =
-			&t->handle[(uint64_t)i * t->groups / job->dirty - 1];
-		int err = freshet_add(h, READ_SINGLE, 1);
+	end = clock_ns() + job->ns;
+	do {
+		for (unsigned i = 1; i <= job->dirty; i++) {
+			const struct freshet_handle *h =
+				&t->handle[(uint64_t)i * t->groups / job->dirty - 1];
+			int err = freshet_add(h, READ_SINGLE, 1);
 
-		if (!err)
-			err = freshet_add_set(h, READ_SET, READ_STATS - READ_SET, ones);
-		if (err)
-			store_relaxed(&job->error, err);
-	}
+			if (!err)
+				err = freshet_add_set(h, READ_SET, READ_STATS - READ_SET, ones);
+			if (err)
+				store_relaxed(&job->error, err);
+		}
+	} while (job->ns && clock_ns() < end);
 	__atomic_fetch_add(&job->done, 1, __ATOMIC_RELEASE); /* pairs with wait_for() */
 	wait_for(&job->done, job->threads);
 }
@@ -133,21 +139,34 @@ static void *touch_thread(void *job)
 	return NULL;
 }
 
-int read_tree_touch(struct read_tree *t, unsigned dirty, unsigned threads)
+static int touch_all(struct touching *job)
 {
-	struct touching job = { .tree = t, .dirty = dirty, .threads = threads };
 	pthread_t other[MAX_THREADS];
 	unsigned n = 0;
 
-	if (threads > MAX_THREADS)
+	if (job->threads > MAX_THREADS)
 		return -EINVAL;
-	for (; n + 1 < threads; n++)
-		if (pthread_create(&other[n], NULL, touch_thread, &job))
+	for (; n + 1 < job->threads; n++)
+		if (pthread_create(&other[n], NULL, touch_thread, job))
 			abort(); /* the others wait for it */
-	touch(&job);
+	touch(job);
 	while (n > 0)
 		pthread_join(other[--n], NULL);
-	return job.error;
+	return job->error;
+}
+
+int read_tree_touch(struct read_tree *t, unsigned dirty, unsigned threads)
+{
+	struct touching job = { .tree = t, .dirty = dirty, .threads = threads };
+
+	return touch_all(&job);
+}
+
+int read_tree_storm(struct read_tree *t, unsigned threads, uint64_t ns)
+{
+	struct touching job = { .tree = t, .dirty = 1, .threads = threads, .ns = ns };
+
+	return touch_all(&job);
 }
 
 /* ---- the file ---- */

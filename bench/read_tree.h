@@ -32,6 +32,10 @@ int read_tree_leaf(const struct read_tree *t, char *buf, size_t size);
  */
 int read_tree_touch(struct read_tree *t, unsigned dirty, unsigned threads);
 
+/* Lets that many threads, all but the caller on the last CPU, update the leaf without a pause for a
+ * while: fallback slots come into use when a thread is interrupted in the middle of an update. */
+int read_tree_storm(struct read_tree *t, unsigned threads, uint64_t ns);
+
 /* CPU slots that updates have ever used, as the segment says; 0 if it does not. */
 unsigned read_tree_slots(const struct read_tree *t);
 

@@ -8,7 +8,6 @@
  * them just before, and that is what it is compared to.
  */
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -94,7 +93,7 @@ static void add_all(void)
 	for (size_t i = 1; i < count; i++) {
 		struct entry *e = add(&c[i]);
 
-		if (!strcmp(e->what, "lock-add-private"))
+		if (e && !strcmp(e->what, "lock-add-private"))
 			b.lock_add = e;
 	}
 	if (!b.peer_error) {
@@ -305,7 +304,6 @@ int bench_update(bool quick)
 {
 	int err;
 
-	signal(SIGPIPE, SIG_IGN);
 	b.peer_error = peer_start(&b.peer, "freshet-bench-" PROMETHEUS);
 	err = ours_open();
 	if (err)
