@@ -66,6 +66,9 @@ extern "C" {
 #define FRESHET_API
 #endif
 
+/* Compilers judge the assembly in these functions by its length in lines. */
+#define FRESHET_INLINE static inline __attribute__((always_inline))
+
 #define FRESHET_NAME_MAX  255u /* bytes in a group's name */
 #define FRESHET_PATH_MAX  4096u /* bytes in a group's path, final NUL included */
 #define FRESHET_MAX_STATS 64u /* columns of a segment */
@@ -423,10 +426,10 @@ FRESHET_API int freshet_flush(struct freshet_tree *tree);
  * nothing was counted, because all fallback slots stayed in use (freshet_backend() fallback, and
  * more threads in the middle of an update than options.fallback_slots).
  */
-static inline int freshet_add(const struct freshet_handle *group, unsigned stat, int64_t n);
-static inline int freshet_add_set(const struct freshet_handle *group, unsigned first,
+FRESHET_INLINE int freshet_add(const struct freshet_handle *group, unsigned stat, int64_t n);
+FRESHET_INLINE int freshet_add_set(const struct freshet_handle *group, unsigned first,
 				  unsigned count, const int64_t *n);
-static inline int freshet_observe(const struct freshet_handle *group, unsigned histogram,
+FRESHET_INLINE int freshet_observe(const struct freshet_handle *group, unsigned histogram,
 				  uint64_t value);
 
 #include <freshet/inline.h>

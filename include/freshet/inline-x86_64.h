@@ -72,7 +72,7 @@
 		[tag] "r"(group->tag), [cell] "r"(group->cell)
 
 /* Adds n to a word of the group's cell. 1, or 0: not done. */
-static inline __attribute__((always_inline)) int
+FRESHET_INLINE int
 freshet_seq_add(const struct freshet_handle *group, unsigned word, uint64_t n)
 {
 	/* An index in the committing instruction's address would cost more than the addition. */
@@ -94,9 +94,9 @@ miss:
 }
 
 /* One stat of a set: from the bank at %rcx to the one at %rdx. */
-#define FRESHET_SET_WORD(at)                                                                   \
-	"movq " at "(%[n]), %%r8\n\t"                                                          \
-	"addq 8+" at "(%%rax,%%rcx), %%r8\n\t"                                                 \
+#define FRESHET_SET_WORD(i, at)                                                                \
+	"movq 8+" at "(%%rax,%%rcx), %%r8\n\t"                                                 \
+	"addq %[n" #i "], %%r8\n\t"                                                            \
 	"movq %%r8, 8+" at "(%%rax,%%rdx)\n\t"
 
 /*
@@ -104,7 +104,7 @@ miss:
  * and counts for v = 0. The new version's bank is filled from the old one's, and the version is the
  * commit.
  */
-#define FRESHET_SET_CASE(stats, words)                                                         \
+#define FRESHET_SET_CASE(stats, words, inputs)                                                         \
 	case stats:                                                                            \
 		__asm__ __volatile__ goto(                                                     \
 			FRESHET_SEQ_SLOT                                                       \
@@ -113,10 +113,10 @@ miss:
 			"movq (%%rax), %%rdx\n\t"                                              \
 			"leaq 1(%%rdx), %%r9\n\t"                                              \
 			"orq $1 << (%c[banks] - 1), %%rdx\n\t"                                 \
-			"bsfq %%rdx, %%rcx\n\t"                                                \
+			"tzcntq %%rdx, %%rcx\n\t"                                                \
 			"movq %%r9, %%r8\n\t"                                                  \
 			"orq $1 << (%c[banks] - 1), %%r8\n\t"                                  \
-			"bsfq %%r8, %%rdx\n\t"                                                 \
+			"tzcntq %%r8, %%rdx\n\t"                                                 \
 			"imulq $8 * " #stats ", %%rcx\n\t"                                     \
 			"imulq $8 * " #stats ", %%rdx\n\t"                                     \
 			words                                                                  \
@@ -125,7 +125,7 @@ miss:
 			"2:\n\t"                                                               \
 			FRESHET_SEQ_END                                                        \
 			:                                                                      \
-			: FRESHET_SEQ_INPUTS, [offset] "r"((uint64_t)offset * 8), [n] "r"(n),  \
+			: FRESHET_SEQ_INPUTS, [offset] "r"((uint64_t)offset * 8), inputs,      \
 			  [banks] "i"(FRESHET_BANKS)                                           \
 			: "memory", "cc", "rax", "rcx", "rdx", "r8", "r9"                      \
 			: miss);                                                               \
@@ -133,26 +133,36 @@ miss:
 
 /* Adds n[i] to the i-th stat of the set of `count` stats at word offset of the cell. 1, or 0: not
  * done. count is a constant where this is to be fast. */
-static inline __attribute__((always_inline)) int
+FRESHET_INLINE int
 freshet_seq_set(const struct freshet_handle *group, unsigned offset, unsigned count,
 		const int64_t *n)
 {
-#define FRESHET_WORDS_1 FRESHET_SET_WORD("0")
-#define FRESHET_WORDS_2 FRESHET_WORDS_1 FRESHET_SET_WORD("8")
-#define FRESHET_WORDS_3 FRESHET_WORDS_2 FRESHET_SET_WORD("16")
-#define FRESHET_WORDS_4 FRESHET_WORDS_3 FRESHET_SET_WORD("24")
-#define FRESHET_WORDS_5 FRESHET_WORDS_4 FRESHET_SET_WORD("32")
-#define FRESHET_WORDS_6 FRESHET_WORDS_5 FRESHET_SET_WORD("40")
-#define FRESHET_WORDS_7 FRESHET_WORDS_6 FRESHET_SET_WORD("48")
-#define FRESHET_WORDS_8 FRESHET_WORDS_7 FRESHET_SET_WORD("56")
+#define FRESHET_WORDS_1 FRESHET_SET_WORD(0, "0")
+#define FRESHET_WORDS_2 FRESHET_WORDS_1 FRESHET_SET_WORD(1, "8")
+#define FRESHET_WORDS_3 FRESHET_WORDS_2 FRESHET_SET_WORD(2, "16")
+#define FRESHET_WORDS_4 FRESHET_WORDS_3 FRESHET_SET_WORD(3, "24")
+#define FRESHET_WORDS_5 FRESHET_WORDS_4 FRESHET_SET_WORD(4, "32")
+#define FRESHET_WORDS_6 FRESHET_WORDS_5 FRESHET_SET_WORD(5, "40")
+#define FRESHET_WORDS_7 FRESHET_WORDS_6 FRESHET_SET_WORD(6, "48")
+#define FRESHET_WORDS_8 FRESHET_WORDS_7 FRESHET_SET_WORD(7, "56")
+/* Constants become part of the instruction. */
+#define FRESHET_N(i)     [n##i] "erm"(n[i])
+#define FRESHET_INPUTS_1 FRESHET_N(0)
+#define FRESHET_INPUTS_2 FRESHET_INPUTS_1, FRESHET_N(1)
+#define FRESHET_INPUTS_3 FRESHET_INPUTS_2, FRESHET_N(2)
+#define FRESHET_INPUTS_4 FRESHET_INPUTS_3, FRESHET_N(3)
+#define FRESHET_INPUTS_5 FRESHET_INPUTS_4, FRESHET_N(4)
+#define FRESHET_INPUTS_6 FRESHET_INPUTS_5, FRESHET_N(5)
+#define FRESHET_INPUTS_7 FRESHET_INPUTS_6, FRESHET_N(6)
+#define FRESHET_INPUTS_8 FRESHET_INPUTS_7, FRESHET_N(7)
 	switch (count) {
-	FRESHET_SET_CASE(2, FRESHET_WORDS_2)
-	FRESHET_SET_CASE(3, FRESHET_WORDS_3)
-	FRESHET_SET_CASE(4, FRESHET_WORDS_4)
-	FRESHET_SET_CASE(5, FRESHET_WORDS_5)
-	FRESHET_SET_CASE(6, FRESHET_WORDS_6)
-	FRESHET_SET_CASE(7, FRESHET_WORDS_7)
-	FRESHET_SET_CASE(8, FRESHET_WORDS_8)
+	FRESHET_SET_CASE(2, FRESHET_WORDS_2, FRESHET_INPUTS_2)
+	FRESHET_SET_CASE(3, FRESHET_WORDS_3, FRESHET_INPUTS_3)
+	FRESHET_SET_CASE(4, FRESHET_WORDS_4, FRESHET_INPUTS_4)
+	FRESHET_SET_CASE(5, FRESHET_WORDS_5, FRESHET_INPUTS_5)
+	FRESHET_SET_CASE(6, FRESHET_WORDS_6, FRESHET_INPUTS_6)
+	FRESHET_SET_CASE(7, FRESHET_WORDS_7, FRESHET_INPUTS_7)
+	FRESHET_SET_CASE(8, FRESHET_WORDS_8, FRESHET_INPUTS_8)
 	}
 miss:
 	return 0;

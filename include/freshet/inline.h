@@ -24,15 +24,11 @@
 struct freshet_hot {
 	uint64_t selector; /* epoch, from 4; its low two bits choose the dirty bitmap */
 	struct freshet_tree *tree;
-	struct {
-		uint16_t offset; /* of the set in a cell, in words */
-		uint16_t count;  /* of its stats; 0: no set begins with this stat */
-	} set[FRESHET_MAX_STATS];
-	struct {
-		uint16_t offset; /* of the first bucket in a cell, in words; 0: no such histogram */
-		uint16_t last;   /* bucket */
-		uint8_t precision, lowest;
-	} histogram[FRESHET_MAX_HISTOGRAMS];
+	/* By first stat: offset of the set in a cell, in words; its number of stats << 16. Or 0. */
+	uint32_t set[FRESHET_MAX_STATS];
+	/* Offset of the first bucket in a cell, in words; the number of the last << 16; precision << 32;
+	 * lowest << 40. 0: no such histogram. */
+	uint64_t histogram[FRESHET_MAX_HISTOGRAMS];
 };
 
 /* A cell: the stamp; a word for each stat; if there are gauges, a word for each stat's decreases;
@@ -49,34 +45,34 @@ FRESHET_API int freshet_observe_slow(const struct freshet_handle *group, unsigne
 
 /* handle->place: offset of the thread's rseq area from the thread pointer, signed, in the upper 32
  * bits; bytes from one CPU slot's cell to the next's in the lower ones. */
-static inline int64_t freshet_area(int64_t place)
+FRESHET_INLINE int64_t freshet_area(int64_t place)
 {
 	return place >> 32;
 }
 
-static inline uint64_t freshet_stride(int64_t place)
+FRESHET_INLINE uint64_t freshet_stride(int64_t place)
 {
 	return (uint32_t)place;
 }
 
 /* handle->limits, 16 bits each: CPU slots; offset in the rseq area of the number that says which
  * (mm_cid, or cpu_id on older kernels); stats; stats that have a word for decreases (all or none). */
-static inline unsigned freshet_limit_slots(uint64_t limits)
+FRESHET_INLINE unsigned freshet_limit_slots(uint64_t limits)
 {
 	return (unsigned)(limits & 0xffff);
 }
 
-static inline int64_t freshet_limit_field(uint64_t limits)
+FRESHET_INLINE int64_t freshet_limit_field(uint64_t limits)
 {
 	return (int64_t)(limits >> 16 & 0xffff);
 }
 
-static inline unsigned freshet_limit_stats(uint64_t limits)
+FRESHET_INLINE unsigned freshet_limit_stats(uint64_t limits)
 {
 	return (unsigned)(limits >> 32) & 0xffff;
 }
 
-static inline unsigned freshet_limit_down(uint64_t limits)
+FRESHET_INLINE unsigned freshet_limit_down(uint64_t limits)
 {
 	return (unsigned)(limits >> 48);
 }
@@ -102,7 +98,7 @@ static inline unsigned freshet_limit_down(uint64_t limits)
 #define FRESHET_HAVE_RSEQ 0
 #endif
 
-static inline int freshet_add(const struct freshet_handle *group, unsigned stat, int64_t n)
+FRESHET_INLINE int freshet_add(const struct freshet_handle *group, unsigned stat, int64_t n)
 {
 	struct freshet_handle copy;
 
@@ -124,56 +120,72 @@ static inline int freshet_add(const struct freshet_handle *group, unsigned stat,
 	return freshet_add_slow(&copy, stat, n);
 }
 
-static inline int freshet_add_set(const struct freshet_handle *group, unsigned first,
+FRESHET_INLINE int freshet_add_set(const struct freshet_handle *group, unsigned first,
 				  unsigned count, const int64_t *n)
 {
 	struct freshet_handle copy;
 
 #if FRESHET_HAVE_RSEQ
-	const struct freshet_hot *hot = group->hot;
+	if (__builtin_constant_p(count) && first < FRESHET_MAX_STATS && count > 1) {
+		uint32_t set = group->hot->set[first];
 
-	if (__builtin_constant_p(count) && first < FRESHET_MAX_STATS && count != 0 &&
-	    __builtin_expect(hot->set[first].count == count, 1) &&
-	    __builtin_expect(freshet_seq_set(group, hot->set[first].offset, count, n), 1))
-		return 0;
+		if (__builtin_expect(set >> 16 == count, 1) &&
+		    __builtin_expect(freshet_seq_set(group, set & 0xffff, count, n), 1))
+			return 0;
+	}
 #endif
 	copy = *group;
 	return freshet_add_set_slow(&copy, first, count, n);
 }
 
 /* Bucket of a value: see struct freshet_histogram. */
-static inline unsigned freshet_bucket_of(unsigned precision, unsigned lowest, unsigned last,
-					 uint64_t value)
+FRESHET_INLINE unsigned freshet_bucket_of(unsigned precision, unsigned lowest, unsigned last,
+					  uint64_t value)
 {
-	uint64_t x = value >> lowest;
-	unsigned shift =
-		63 - (unsigned)__builtin_clzll(x | (uint64_t)1 << precision) - precision;
-	uint64_t bucket = ((uint64_t)shift << precision) + (x >> shift);
+	uint64_t x = value >> lowest, bucket;
 
+	if (x >> precision == 0)
+		return x < last ? (unsigned)x : last;
+#if defined(__x86_64__) && !defined(__LZCNT__)
+	/* Without lzcnt, the exponent of a double is found faster than the highest bit: its upper
+	 * bits are the bucket, but for where they begin. (uint64_t) 0x7ff: what would be rounded. */
+	{
+		double d = (double)(int64_t)(x >> 53 ? (x & ~(uint64_t)0x7ff) >> 1 : x);
+		uint64_t bits;
+
+		__builtin_memcpy(&bits, &d, sizeof(bits));
+		bucket = (bits >> (52 - precision)) -
+			 ((uint64_t)(1022 + precision - (x >> 53 != 0)) << precision);
+	}
+#else
+	{
+		unsigned shift = 63 - (unsigned)__builtin_clzll(x) - precision;
+
+		bucket = ((uint64_t)shift << precision) + (x >> shift);
+	}
+#endif
 	return bucket < last ? (unsigned)bucket : last;
 }
 
-static inline int freshet_observe(const struct freshet_handle *group, unsigned histogram,
+FRESHET_INLINE int freshet_observe(const struct freshet_handle *group, unsigned histogram,
 				  uint64_t value)
 {
 	struct freshet_handle copy;
 
 #if FRESHET_HAVE_RSEQ
-	const struct freshet_hot *hot = group->hot;
+	uint64_t h = histogram < FRESHET_MAX_HISTOGRAMS ? group->hot->histogram[histogram] : 0;
 
-	if (__builtin_expect(histogram < FRESHET_MAX_HISTOGRAMS &&
-				     hot->histogram[histogram].offset != 0, 1)) {
-		unsigned offset = hot->histogram[histogram].offset;
-		unsigned last = hot->histogram[histogram].last;
-		unsigned bucket = freshet_bucket_of(hot->histogram[histogram].precision,
-						    hot->histogram[histogram].lowest, last, value);
+	if (__builtin_expect(h != 0, 1)) {
+		unsigned offset = h & 0xffff, last = h >> 16 & 0xffff;
+		unsigned bucket = offset + freshet_bucket_of(h >> 32 & 0xff, (unsigned)(h >> 40),
+							     last, value);
 
 		/* The sum first: once it is in, the rest cannot fail but for a removed group. */
 		if (__builtin_expect(freshet_seq_add(group, offset + last + 1, value), 1)) {
-			if (__builtin_expect(freshet_seq_add(group, offset + bucket, 1), 1))
+			if (__builtin_expect(freshet_seq_add(group, bucket, 1), 1))
 				return 0;
 			copy = *group;
-			return freshet_add_word_slow(&copy, offset + bucket, 1);
+			return freshet_add_word_slow(&copy, bucket, 1);
 		}
 	}
 #endif

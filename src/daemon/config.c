@@ -17,6 +17,7 @@
 #include "daemon/listen.h"
 #include "source/collector.h"
 
+#define SEGMENT_DIRS_MAX 16u
 #define FILE_MAX (64u * 1024)
 
 void config_defaults(struct config *c)
@@ -95,6 +96,18 @@ static bool set_segment(struct config *c, const char *value)
 	       set_text(c->segment, sizeof(c->segment), value);
 }
 
+static bool set_segment_dirs(struct config *c, const char *value)
+{
+	unsigned count = 0;
+
+	for (const char *p = value; p; p = strchr(p, ':')) {
+		p += *p == ':';
+		if (*p != '/' || ++count > SEGMENT_DIRS_MAX)
+			return false;
+	}
+	return set_text(c->segment_dirs, sizeof(c->segment_dirs), value);
+}
+
 static bool set_max_groups(struct config *c, const char *value)
 {
 	return set_number(&c->max_groups, value, 1, 1ul << 24);
@@ -116,6 +129,8 @@ static const struct {
 	{ "listen", set_listen, "ADDRESS:PORT, such as 127.0.0.1:9753 or [::1]:0" },
 	{ "segment", set_segment,
 	  "a name (letters, digits, '.', '_', '-') or a file name with a slash" },
+	{ "segment-dirs", set_segment_dirs,
+	  "at most 16 directories, each from / on, with ':' between them" },
 	{ "max-groups", set_max_groups, "a number from 1 to 16777216" },
 	{ "max-cpu", set_max_cpu, "whole percents of one CPU, from 0 to 100" },
 };

@@ -17,6 +17,7 @@ struct config {
 	uint64_t interval_ns;
 	char listen[128];
 	char segment[CONFIG_VALUE_MAX];
+	char segment_dirs[CONFIG_VALUE_MAX]; /* with ':' between them; "": none */
 	uint32_t max_groups;
 	uint32_t max_cpu; /* percent of one CPU for on-demand passes */
 };

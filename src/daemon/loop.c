@@ -221,6 +221,7 @@ static void serve_demand(struct daemon *d)
 static void tick(struct daemon *d, bool watchdog)
 {
 	place_check(d);
+	programs_look(d->programs, d);
 	http_tick(d->http);
 	if (d->refresh)
 		refresh_tick(d->refresh, clock_ns());

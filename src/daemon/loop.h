@@ -17,9 +17,13 @@
 #include "daemon/demand.h"
 #include "daemon/own.h"
 #include "daemon/place.h"
+#include "daemon/programs.h"
 #include "daemon/refresh.h"
 #include "source/collector.h"
 #include "view/http.h"
+
+/* What a serve calls itself in its segment. */
+#define SERVE_PRODUCER "freshet serve"
 
 /* For say(): how many, and how many there is room for. */
 #define LEFT_OUT \
@@ -31,6 +35,7 @@ struct daemon {
 	struct freshet_view *view; /* of the collector's segment; after the first pass */
 	struct http *http;
 	struct refresh_server *refresh; /* NULL: none */
+	struct programs *programs;
 	struct own own;
 	struct place place;
 	bool moved;        /* the segment is another than the view's */

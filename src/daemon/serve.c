@@ -21,6 +21,7 @@
 #include "daemon/notify.h"
 #include "daemon/say.h"
 #include "daemon/serve.h"
+#include "view/guard.h"
 
 static const char usage[] =
 	"Usage: freshet serve [OPTION]...\n"
@@ -32,6 +33,8 @@ static const char usage[] =
 	"  --interval TIME    between passes (1s)\n"
 	"  --listen ADDRESS   where to serve HTTP (127.0.0.1:9753); port 0 takes any free one\n"
 	"  --segment NAME     of the segment, or a file name with a slash in it (host)\n"
+	"  --segment-dirs DIRS  more directories of programs' segments, ':' between them;\n"
+	"                     whoever owns the segments\n"
 	"  --max-groups N     room in the segment (65536)\n"
 	"  --max-cpu PERCENT  of one CPU for passes that clients ask for (10)\n"
 	"  --config FILE      lines \"option = value\"; the command line comes before it\n"
@@ -47,6 +50,7 @@ static const struct option long_options[] = {
 	{ "interval", required_argument, NULL, OPTION_SET },
 	{ "listen", required_argument, NULL, OPTION_SET },
 	{ "segment", required_argument, NULL, OPTION_SET },
+	{ "segment-dirs", required_argument, NULL, OPTION_SET },
 	{ "max-groups", required_argument, NULL, OPTION_SET },
 	{ "max-cpu", required_argument, NULL, OPTION_SET },
 	{ NULL, 0, NULL, 0 },
@@ -126,7 +130,7 @@ static int open_collector(struct daemon *d, const struct config *config, char *w
 		.source = (enum collector_source)config->source,
 		.segment = p->path,
 		.socket = p->socket,
-		.producer = "freshet serve",
+		.producer = SERVE_PRODUCER,
 		.max_groups = config->max_groups,
 		.interval_ns = config->interval_ns,
 	};
@@ -197,6 +201,7 @@ static int run(struct daemon *d, const struct config *config)
 		.fd = fd,
 		.view = d->view,
 		.interval_ns = config->interval_ns,
+		.name = strrchr(segment, '/') + 1,
 		.prefix = "cgroup",
 		.facts = facts,
 		.nfacts = sizeof(facts) / sizeof(*facts),
@@ -204,9 +209,13 @@ static int run(struct daemon *d, const struct config *config)
 		.metrics = render_own,
 		.context = d,
 	};
-	r = http_start(&options, &d->http);
+	r = programs_new(config->segment_dirs, &d->programs);
+	if (r == 0)
+		r = http_start(&options, &d->http);
 	if (r < 0)
 		return failed("HTTP server", r);
+
+	programs_look(d->programs, d);
 
 	malloc_trim(0);
 	say("freshet %s: %s; root %s, %s; http://%s/, segment %s", FRESHET_VERSION, source,
@@ -218,11 +227,14 @@ static int run(struct daemon *d, const struct config *config)
 	return r < 0 ? failed("waiting for events", r) : EXIT_OK;
 }
 
-/* Somebody with the right to has cut the segment short, and we touched what is not there now. */
-static void on_bus_error(int number)
+/* Somebody with the right to has cut a segment short, and we touched what is not there now. Of another
+ * program's segment that is its own fault. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	static const char text[] = "freshet serve: SIGBUS: the segment was truncated\n";
 
+	if (guard_fault(info->si_addr))
+		return;
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		_exit(EXIT_FAILED);
 	_exit(EXIT_FAILED);
@@ -231,6 +243,7 @@ static void on_bus_error(int number)
 int cmd_serve(int argc, char **argv)
 {
 	struct daemon d = { .collector = NULL };
+	const struct sigaction on_bus = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 	struct config config;
 	int code, r;
 
@@ -245,12 +258,13 @@ int cmd_serve(int argc, char **argv)
 	mallopt(M_TRIM_THRESHOLD, 256 * 1024);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN); /* then a limit is an error that can be said */
-	signal(SIGBUS, on_bus_error);
+	sigaction(SIGBUS, &on_bus, NULL);
 	raise_file_limit();
 
 	d.interval_ns = config.interval_ns;
 	r = loop_init(&d);
 	code = r < 0 ? failed("event loop", r) : run(&d, &config);
+	programs_free(d.programs);
 	refresh_close(d.refresh);
 	freshet_detach(d.view);
 	collector_close(d.collector);

@@ -140,15 +140,13 @@ static int make_hot(struct freshet_tree *t)
 	hot->tree = t;
 	if (!t->rseq)
 		return 0; /* all zeroes send the inline functions to the slow ones */
-	for (unsigned i = 0; i < t->schema.nstats; i++) {
-		hot->set[i].offset = t->schema.set[i].offset;
-		hot->set[i].count = t->schema.set[i].count;
-	}
+	for (unsigned i = 0; i < t->schema.nstats; i++)
+		hot->set[i] = t->schema.set[i].offset | (uint32_t)t->schema.set[i].count << 16;
 	for (unsigned i = 0; i < t->schema.nhistograms; i++) {
-		hot->histogram[i].offset = t->schema.histogram[i];
-		hot->histogram[i].last = t->schema.histograms[i].buckets - 1;
-		hot->histogram[i].precision = t->schema.histograms[i].precision;
-		hot->histogram[i].lowest = t->schema.histograms[i].lowest;
+		const struct freshet_histogram *h = &t->schema.histograms[i];
+
+		hot->histogram[i] = t->schema.histogram[i] | (h->buckets - 1ull) << 16 |
+				    (uint64_t)h->precision << 32 | (uint64_t)h->lowest << 40;
 	}
 	return 0;
 }

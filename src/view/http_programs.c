@@ -133,7 +133,9 @@ int http_program_error(struct http *h, const char *name)
 	struct tree *t;
 	int error;
 
-	pthread_mutex_lock(&h->view_lock);
+	/* An answer may take some ms, which the caller has passes to make in: the next time, then. */
+	if (pthread_mutex_trylock(&h->view_lock))
+		return 0;
 	t = http_tree(h, name);
 	error = t ? t->error : 0;
 	pthread_mutex_unlock(&h->view_lock);

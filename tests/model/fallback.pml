@@ -23,7 +23,7 @@
 #define FLUSHES 3
 #endif
 #ifndef DEPTH
-#define DEPTH 3
+#define DEPTH (3 + SLOTS)
 #endif
 
 #define F        THREADS /* the flusher's CPU; each thread has its own */
@@ -123,6 +123,27 @@ end:	do
 	od
 }
 
+inline clear()
+{
+	for (s : 0 .. SLOTS) {
+		store(F, BIT((j + 2) % N, s), 0)
+	}
+	s = 0
+}
+
+inline publish()
+{
+#ifdef BUG_CLEAR_FIRST
+	clear();
+#endif
+	store(F, TOTAL((j + 1) % N), own);
+	store_release(F, GEN, j + 1);
+	fence_release(F);
+#ifndef BUG_CLEAR_FIRST
+	clear()
+#endif
+}
+
 proctype flusher()
 {
 	byte j, own, s, sum, flushes;
@@ -169,24 +190,7 @@ proctype flusher()
 			break
 		od;
 		atomic { assert(!rest || own == THREADS * UPDATES); rest = false }
-#ifdef BUG_CLEAR_FIRST
-		do
-		:: d_step { s <= SLOTS && room(F, 1) -> store(F, BIT((j + 2) % N, s), 0); s++ }
-		:: s == SLOTS + 1 -> s = 0; break
-		od;
-#endif
-		atomic { room(F, 1) -> store(F, TOTAL((j + 1) % N), own) }
-		d_step {
-			room(F, STORES) ->
-			store_release(F, GEN, j + 1);
-			fence_release(F)
-		}
-#ifndef BUG_CLEAR_FIRST
-		do
-		:: d_step { s <= SLOTS && room(F, 1) -> store(F, BIT((j + 2) % N, s), 0); s++ }
-		:: s == SLOTS + 1 -> s = 0; break
-		od;
-#endif
+		atomic { room(F, 3 + SLOTS + STORES - 1) -> publish() }
 		atomic { flushes++; j = 0 }
 	od
 }

@@ -26,7 +26,7 @@
 #define FAILS 1
 #endif
 #ifndef DEPTH
-#define DEPTH 3
+#define DEPTH (2 + SLOTS)
 #endif
 
 #define F        SLOTS /* the flusher's CPU */
@@ -193,6 +193,35 @@ end:
 	od
 }
 
+#ifdef BUG_CLEAR_EARLY
+#define CLEARED 3
+#else
+#define CLEARED 2
+#endif
+
+inline clear()
+{
+	for (s : 0 .. SLOTS - 1) {
+		store(F, BIT((j + CLEARED) % N, s), 0)
+	}
+	s = 0
+}
+
+inline publish()
+{
+#ifdef BUG_CLEAR_FIRST
+	clear();
+#endif
+	store(F, TOTAL((j + 1) % N), own);
+	store_release(F, GEN, j + 1);
+#ifndef BUG_NO_RELEASE_FENCE
+	fence_release(F);
+#endif
+#ifndef BUG_CLEAR_FIRST
+	clear()
+#endif
+}
+
 proctype flusher()
 {
 	byte j, own, s, sum;
@@ -248,31 +277,7 @@ proctype flusher()
 		:: else
 		fi;
 		atomic { assert(!rest || own == THREADS * UPDATES); rest = false; dirty = false }
-#ifdef BUG_CLEAR_FIRST
-		do
-		:: d_step { s < SLOTS && room(F, 1) -> store(F, BIT((j + 2) % N, s), 0); s++ }
-		:: s == SLOTS -> s = 0; break
-		od;
-#endif
-		atomic { room(F, 1) -> store(F, TOTAL((j + 1) % N), own) }
-		d_step {
-			room(F, STORES) ->
-			store_release(F, GEN, j + 1);
-#ifndef BUG_NO_RELEASE_FENCE
-			fence_release(F)
-#endif
-		}
-#ifndef BUG_CLEAR_FIRST
-#ifdef BUG_CLEAR_EARLY
-#define CLEARED 3
-#else
-#define CLEARED 2
-#endif
-		do
-		:: d_step { s < SLOTS && room(F, 1) -> store(F, BIT((j + CLEARED) % N, s), 0); s++ }
-		:: s == SLOTS -> s = 0; break
-		od;
-#endif
+		atomic { room(F, 2 + SLOTS + STORES - 1) -> publish() }
 		atomic { pending = false; flushes++ }
 next:		atomic { j = 0; s = 0 }
 	od

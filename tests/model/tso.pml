@@ -12,7 +12,9 @@
  * A full fence, and what implies one (locked instruction, seq_cst store, interrupt, context switch),
  * empties the buffer.
  *
- * All are meant for use inside d_step. A store needs room: guard it with room(c, n).
+ * All are meant for use inside d_step. A store needs room: guard it with room(c, n). Stores that
+ * follow each other without a load or an interrupt between them may be one step: nobody can tell a
+ * store that waits in the buffer from one that was not made yet.
  */
 typedef buffer {
 	byte n;
@@ -116,10 +118,11 @@ inline may_pass(c, k)
 
 /* Branches of hardware()'s loop. */
 #ifdef WEAK
-#if DEPTH > 4
+#if DEPTH > 6
 #error "PASS for the other entries"
 #endif
-#define DRAIN(c) :: d_step { sb[c].n > 0 -> take(c, 0) } PASS(c, 1) PASS(c, 2) PASS(c, 3)
+#define DRAIN(c) :: d_step { sb[c].n > 0 -> take(c, 0) } \
+	PASS(c, 1) PASS(c, 2) PASS(c, 3) PASS(c, 4) PASS(c, 5)
 #else
 #define DRAIN(c) :: d_step { sb[c].n > 0 -> take(c, 0) }
 #endif

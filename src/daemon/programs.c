@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Implements programs.h: a table of the files there are, and what became of each. A file that could not
+ * be shown is left alone until another lies at its name, or it has changed.
+ */
+#include "daemon/programs.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "daemon/loop.h"
+#include "daemon/say.h"
+#include "view/guard.h"
+#include "view/segments.h"
+
+#define DIRECTORIES_MAX (SEGMENTS_DIRECTORIES_MAX + 16u)
+
+struct directory {
+	char path[FRESHET_PATH_MAX];
+	bool any_owner;
+	bool said_more;
+	int said; /* why it cannot be looked at */
+};
+
+struct file {
+	struct file *next;
+	unsigned directory;
+	char name[FRESHET_NAME_MAX + 1];
+	dev_t dev;
+	ino_t ino;
+	struct timespec changed;
+	const struct freshet_view *view; /* shown: the server's; NULL: it is not */
+	bool seen;                       /* in this look */
+	bool settled;                    /* not shown, and no use to try again */
+	int said;                        /* why it is not shown */
+};
+
+struct programs {
+	struct directory directory[DIRECTORIES_MAX];
+	unsigned ndirectories;
+	struct file *files;
+	bool said_full;
+	bool room; /* one was dropped: others may find their place now */
+};
+
+int programs_new(const char *directories, struct programs **ret)
+{
+	char where[SEGMENTS_DIRECTORIES_MAX][FRESHET_PATH_MAX];
+	struct programs *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return -ENOMEM;
+	p->ndirectories = segments_directories(where);
+	for (unsigned i = 0; i < p->ndirectories; i++)
+		strcpy(p->directory[i].path, where[i]);
+	while (*directories && p->ndirectories < DIRECTORIES_MAX) {
+		struct directory *d = &p->directory[p->ndirectories];
+		size_t len = strcspn(directories, ":");
+
+		if (len && len < sizeof(d->path)) {
+			memcpy(d->path, directories, len);
+			d->any_owner = true;
+			p->ndirectories++;
+		}
+		directories += len + (directories[len] == ':');
+	}
+	*ret = p;
+	return 0;
+}
+
+void programs_free(struct programs *p)
+{
+	struct file *f;
+
+	while (p && (f = p->files)) {
+		p->files = f->next;
+		free(f);
+	}
+	free(p);
+}
+
+static void drop(struct programs *p, const struct daemon *d, struct file *f)
+{
+	if (!f->view)
+		return;
+	http_program_drop(d->http, f->name);
+	f->view = NULL;
+	p->room = true;
+}
+
+/* Not to be shown; said once, unless the reason is another. */
+static void refuse(const struct programs *p, struct file *f, int error, const char *why)
+{
+	if (f->said != error)
+		say("freshet serve: %s/%s is not shown: %s", p->directory[f->directory].path,
+		    f->name, why);
+	f->said = error;
+	f->settled = true;
+}
+
+static bool is_own(const struct daemon *d, const struct file *f)
+{
+	struct stat st;
+
+	return fstat(collector_fd(d->collector), &st) == 0 && st.st_dev == f->dev &&
+	       st.st_ino == f->ino;
+}
+
+/* Whether it is of any use: a producer that lives, and is no serve, whose numbers are the host's. */
+static bool wanted(const struct freshet_view *view)
+{
+	struct freshet_producer_info info = { 0 };
+	int state;
+
+	guard_begin();
+	state = freshet_producer(view);
+	freshet_producer_info(view, &info);
+	return !guard_end() && state == FRESHET_ALIVE && strcmp(info.name, SERVE_PRODUCER) != 0;
+}
+
+static void show(struct programs *p, const struct daemon *d, struct file *f,
+		 struct freshet_view *view)
+{
+	char without[256] = "";
+	int r = http_program_add(d->http, f->name, view, without, sizeof(without));
+
+	if (r == 0) {
+		f->view = view;
+		f->said = 0;
+		if (without[0])
+			say("freshet serve: %s/%s: metrics left out, their names are taken or none: "
+			    "%s",
+			    p->directory[f->directory].path, f->name, without);
+		return;
+	}
+	freshet_detach(view);
+	if (r == -ENODEV)
+		f->settled = true;
+	else if (r == HTTP_PREFIX_TAKEN)
+		refuse(p, f, r, "its name, or what its metrics are called, is another's");
+	else if (r != -ENFILE)
+		refuse(p, f, r, segments_error(r));
+	else if (!p->said_full)
+		say("freshet serve: no more than %u segments of programs are shown: %s/%s is not "
+		    "among them",
+		    HTTP_PROGRAMS_MAX, p->directory[f->directory].path, f->name);
+	if (r == -ENFILE) {
+		p->said_full = true;
+		f->said = r;
+		f->settled = true;
+	}
+}
+
+static void try_file(struct programs *p, const struct daemon *d, struct file *f,
+		     const struct segments_list *list, size_t i)
+{
+	struct freshet_view *view;
+	int r;
+
+	if (is_own(d, f))
+		return;
+	r = segments_attach(list, i, p->directory[f->directory].any_owner, &view);
+	if (r == -EAGAIN || r == -ESTALE || r == -ENOENT) /* the next time, then */
+		return;
+	if (r < 0) {
+		refuse(p, f, r, segments_error(r));
+	} else if (!wanted(view)) {
+		freshet_detach(view);
+		f->settled = true;
+	} else {
+		show(p, d, f, view);
+	}
+}
+
+/* One that is shown: whether it is as it was. */
+static bool goes_on(struct programs *p, const struct daemon *d, struct file *f)
+{
+	int state, error = http_program_error(d->http, f->name);
+
+	guard_begin();
+	state = freshet_producer(f->view);
+	if (guard_end())
+		error = -EIO;
+	if (state == FRESHET_ALIVE && error == 0)
+		return true;
+	drop(p, d, f);
+	if (error == -EIO || error == -E2BIG)
+		refuse(p, f, error, segments_error(error));
+	f->settled = true;
+	return false;
+}
+
+static struct file *file_of(struct programs *p, unsigned directory, const char *name)
+{
+	struct file **at = &p->files, *f;
+
+	for (; (f = *at); at = &f->next)
+		if (f->directory == directory && strcmp(f->name, name) == 0)
+			return f;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->directory = directory;
+	strcpy(f->name, name);
+	*at = f;
+	return f;
+}
+
+static void look_at(struct programs *p, const struct daemon *d, struct file *f,
+		    const struct segments_list *list, size_t i)
+{
+	const struct stat *st = &list->entry[i].st;
+	bool same = f->dev == st->st_dev && f->ino == st->st_ino;
+
+	f->seen = true;
+	if (f->view && same) {
+		goes_on(p, d, f);
+		return;
+	}
+	drop(p, d, f);
+	if (!same || f->changed.tv_sec != st->st_ctim.tv_sec ||
+	    f->changed.tv_nsec != st->st_ctim.tv_nsec)
+		f->settled = false;
+	f->dev = st->st_dev;
+	f->ino = st->st_ino;
+	f->changed = st->st_ctim;
+	if (!f->settled)
+		try_file(p, d, f, list, i);
+}
+
+static void look_into(struct programs *p, const struct daemon *d, unsigned directory)
+{
+	struct directory *dir = &p->directory[directory];
+	struct segments_list list;
+	int r = segments_list(dir->path, &list);
+
+	if (r < 0 && r != dir->said)
+		say("freshet serve: segments in %s are not shown: %s", dir->path, strerror(-r));
+	dir->said = r;
+	if (r < 0)
+		return;
+	if (list.more && !dir->said_more)
+		say("freshet serve: %s holds too many files: not all are looked at", dir->path);
+	dir->said_more = list.more;
+	for (size_t i = 0; i < list.count; i++) {
+		struct file *f = file_of(p, directory, list.entry[i].name);
+
+		if (f)
+			look_at(p, d, f, &list, i);
+	}
+	segments_list_free(&list);
+}
+
+static void forget_unseen(struct programs *p, const struct daemon *d)
+{
+	for (struct file **at = &p->files, *f; (f = *at);) {
+		if (f->seen) {
+			at = &f->next;
+			continue;
+		}
+		drop(p, d, f);
+		*at = f->next;
+		free(f);
+	}
+}
+
+void programs_look(struct programs *p, const struct daemon *d)
+{
+	for (struct file *f = p->files; f; f = f->next) {
+		f->seen = false;
+		if (p->room && (f->said == HTTP_PREFIX_TAKEN || f->said == -ENFILE))
+			f->settled = false;
+	}
+	if (p->room)
+		p->said_full = false;
+	p->room = false;
+	for (unsigned i = 0; i < p->ndirectories; i++)
+		look_into(p, d, i);
+	forget_unseen(p, d);
+}
