@@ -33,10 +33,10 @@ static _Alignas(128) struct line shared[LOOPS_CELLS];
 #define OWN(cells, i)    ((uint64_t *)(cells) + (i))
 #define SHARED(cells, i) ((struct line *)(cells) + (i))
 
-#define PLAIN(p, r)       ((*(p))++)
-#define LOCK_ADD(p, r)    __atomic_fetch_add((p), 1, __ATOMIC_RELAXED)
-#define LOCK_SHARED(p, r) __atomic_fetch_add(&(p)->n, 1, __ATOMIC_RELAXED)
-#define MUTEX(p, r)                                \
+#define PLAIN(p, i)       ((*(p))++)
+#define LOCK_ADD(p, i)    __atomic_fetch_add((p), 1, __ATOMIC_RELAXED)
+#define LOCK_SHARED(p, i) __atomic_fetch_add(&(p)->n, 1, __ATOMIC_RELAXED)
+#define MUTEX(p, i)                                \
 	do {                                       \
 		pthread_mutex_lock(&(p)->mutex);   \
 		(p)->n++;                          \
@@ -56,8 +56,8 @@ static int plain_read(void *cells, unsigned cell)
 }
 
 #ifdef BENCH_HAVE_CK
-#define CK_FAA(p, r) ck_pr_faa_64(&(p)->n, 1)
-#define CK_SPINLOCK(p, r)                           \
+#define CK_FAA(p, i) ck_pr_faa_64(&(p)->n, 1)
+#define CK_SPINLOCK(p, i)                           \
 	do {                                        \
 		ck_spinlock_lock(&(p)->spinlock);   \
 		(p)->n++;                           \
@@ -72,7 +72,7 @@ LOOPS(ck_spinlock, struct line *, SHARED, CK_SPINLOCK)
 static uint64_t *guarded[WORKERS][LOOPS_CELLS];
 
 #define GUARDED(cells, i) ((uint64_t **)(cells) + (i))
-#define URCU_COUNT(p, r)                    \
+#define URCU_COUNT(p, i)                    \
 	do {                                \
 		urcu_memb_read_lock();      \
 		(*rcu_dereference(*(p)))++; \

@@ -5,9 +5,8 @@
  *
  * LOOPS(name, handle, get, update) defines name_one(cells, from, n) and name_many(...): n updates,
  * numbered from `from` on. `handle` is what a program keeps to update a counter; get(cells, i) is
- * the i-th of the contender's; update(h, r) updates it, r being a pseudo-random number that costs
- * nothing where it is not used. name_one keeps the handle of cell 0 in a local variable; name_many
- * takes one of LOOPS_CELLS at random from its array each time.
+ * the i-th of the contender's; update(h, i) is update number i of it. name_one keeps the handle of
+ * cell 0 in a local variable; name_many takes one of LOOPS_CELLS at random from its array each time.
  *
  * The compiler may keep nothing in a register across an update that others must see (the empty asm
  * statement) and may not unroll.
@@ -33,33 +32,29 @@ static inline uint64_t loops_random(uint64_t i)
 	return i * 0xd6e8feb86659fd93u;
 }
 
-#define LOOPS(name, handle, get, update)                                    \
-	static void name##_one(void *cells, uint64_t from, uint64_t n)      \
-	{                                                                   \
-		const uint64_t end = from + n;                              \
-		handle h = get(cells, 0);                                   \
-                                                                            \
-		LOOPS_AS_IS                                                 \
-		for (uint64_t i = from; i < end; i++) {                     \
-			const uint64_t r = loops_random(i);                 \
-                                                                            \
-			(void)r;                                            \
-			update(h, r);                                       \
-			__asm__ __volatile__("" ::: "memory");              \
-		}                                                           \
-	}                                                                   \
-	static void name##_many(void *cells, uint64_t from, uint64_t n)     \
-	{                                                                   \
-		const uint64_t end = from + n;                              \
-                                                                            \
-		LOOPS_AS_IS                                                 \
-		for (uint64_t i = from; i < end; i++) {                     \
-			const uint64_t r = loops_random(i);                 \
-			handle h = get(cells, (unsigned)(r % LOOPS_CELLS)); \
-                                                                            \
-			update(h, r);                                       \
-			__asm__ __volatile__("" ::: "memory");              \
-		}                                                           \
+#define LOOPS(name, handle, get, update)                                                  \
+	static void name##_one(void *cells, uint64_t from, uint64_t n)                    \
+	{                                                                                 \
+		const uint64_t end = from + n;                                            \
+		handle h = get(cells, 0);                                                 \
+                                                                                          \
+		LOOPS_AS_IS                                                               \
+		for (uint64_t i = from; i < end; i++) {                                   \
+			update(h, i);                                                     \
+			__asm__ __volatile__("" ::: "memory");                            \
+		}                                                                         \
+	}                                                                                 \
+	static void name##_many(void *cells, uint64_t from, uint64_t n)                   \
+	{                                                                                 \
+		const uint64_t end = from + n;                                            \
+                                                                                          \
+		LOOPS_AS_IS                                                               \
+		for (uint64_t i = from; i < end; i++) {                                   \
+			handle h = get(cells, (unsigned)(loops_random(i) % LOOPS_CELLS)); \
+                                                                                          \
+			update(h, i);                                                     \
+			__asm__ __volatile__("" ::: "memory");                            \
+		}                                                                         \
 	}
 
 #endif

@@ -23,12 +23,14 @@ static struct own_tree trees[2][OURS_KINDS];
 
 static const int64_t ones[3] = { 1, 1, 1 };
 
+#define OBSERVED 1024u
+static uint64_t observed[OBSERVED]; /* so that all sizes of buckets are met, in no order */
+
 #define HANDLE(cells, i) (((const struct own_tree *)(cells))->handle[i])
 
-#define SINGLE(h, r) freshet_add(&(h), 0, 1)
-#define SET3(h, r)   freshet_add_set(&(h), 0, 3, ones)
-/* Values from 1 to 2^34 - 1, so that they fall into all sizes of buckets. */
-#define HISTOGRAM(h, r) freshet_observe(&(h), 0, ((r) >> 30) >> ((r)&15))
+#define SINGLE(h, i)    freshet_add(&(h), 0, 1)
+#define SET3(h, i)      freshet_add_set(&(h), 0, 3, ones)
+#define HISTOGRAM(h, i) freshet_observe(&(h), 0, observed[(i) % OBSERVED])
 
 LOOPS(single, struct freshet_handle, HANDLE, SINGLE)
 LOOPS(set3, struct freshet_handle, HANDLE, SET3)
@@ -74,7 +76,7 @@ static const struct contender contenders[2][OURS_KINDS] = {
 	    .many = set3_many,
 	    .read = read_set3 },
 	  { .what = "rseq-histogram",
-	    .how = "freshet_observe(), 93 buckets, restartable sequences",
+	    .how = "freshet_observe() of random values, 93 buckets, restartable sequences",
 	    .one = histogram_one,
 	    .many = histogram_many,
 	    .read = read_histogram } },
@@ -89,7 +91,7 @@ static const struct contender contenders[2][OURS_KINDS] = {
 	    .many = set3_many,
 	    .read = read_set3 },
 	  { .what = "atomic-histogram",
-	    .how = "freshet_observe(), 93 buckets, fallback",
+	    .how = "freshet_observe() of random values, 93 buckets, fallback",
 	    .one = histogram_one,
 	    .many = histogram_many,
 	    .read = read_histogram } },
@@ -156,6 +158,8 @@ int ours_open(void)
 {
 	int err = 0;
 
+	for (unsigned i = 0; i < OBSERVED; i++)
+		observed[i] = (loops_random(i) >> 30) >> (i % 20);
 	for (unsigned k = 0; k < OURS_KINDS && !err; k++) {
 		err = make(&trees[0][k], FRESHET_RSEQ, k);
 		if (err == -EOPNOTSUPP)

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <time.h>
 
 #include "base/atomics.h"
@@ -65,15 +64,8 @@ static uint64_t reads(void)
 
 int pollers_start(const struct contender *c, enum poll poll, unsigned count)
 {
-	pthread_attr_t attr;
-	cpu_set_t cpus;
 	int err = 0;
 
-	CPU_ZERO(&cpus);
-	CPU_SET(procs_last_cpu(), &cpus);
-	pthread_attr_init(&attr);
-	pthread_attr_setaffinity_np(&attr, sizeof(cpus), &cpus);
-	pthread_attr_setstacksize(&attr, 256 * 1024);
 	p.contender = c;
 	p.poll = poll;
 	p.stop = 0;
@@ -81,14 +73,13 @@ int pollers_start(const struct contender *c, enum poll poll, unsigned count)
 	p.begin_ns = clock_ns();
 	for (unsigned i = 0; i < count && !err; i++) {
 		p.poller[i] = (struct poller){ .number = i };
-		err = pthread_create(&p.poller[i].thread, &attr, poll_cell, &p.poller[i]);
+		err = procs_thread(&p.poller[i].thread, procs_last_cpu(), poll_cell, &p.poller[i]);
 		if (err)
 			p.count = i; /* none of the others looks at it before it is stopped */
 	}
-	pthread_attr_destroy(&attr);
 	if (err) {
 		pollers_stop(NULL);
-		return -err;
+		return err;
 	}
 	while (!reads())
 		procs_sleep(50 * NSEC_PER_USEC);

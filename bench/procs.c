@@ -18,7 +18,8 @@
 
 #include "base/clock.h"
 
-#define TOUCH_NS (100 * NSEC_PER_USEC)
+#define THREAD_STACK (256 * 1024)
+#define TOUCH_NS     (100 * NSEC_PER_USEC)
 
 /* The CPUs this process was started with, before it was pinned. */
 static cpu_set_t *allowed(void)
@@ -62,6 +63,23 @@ void procs_pin(pid_t pid, int cpu)
 void procs_unpin(void)
 {
 	sched_setaffinity(0, sizeof(cpu_set_t), allowed());
+}
+
+int procs_thread(pthread_t *ret, int cpu, void *(*run)(void *), void *arg)
+{
+	pthread_attr_t attr;
+	cpu_set_t set;
+	int err;
+
+	allowed(); /* remembers them */
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	pthread_attr_init(&attr);
+	pthread_attr_setaffinity_np(&attr, sizeof(set), &set);
+	pthread_attr_setstacksize(&attr, THREAD_STACK);
+	err = pthread_create(ret, &attr, run, arg);
+	pthread_attr_destroy(&attr);
+	return -err;
 }
 
 void procs_realtime(int priority)

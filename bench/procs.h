@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Processes beside the one that measures: on which CPU, in which cgroup, and that they end. */
+/* Processes and threads beside the one that measures: on which CPU, in which cgroup, and that they
+ * end. */
 #ifndef FRESHET_BENCH_PROCS_H
 #define FRESHET_BENCH_PROCS_H
 
+#include <pthread.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -13,6 +15,10 @@ int procs_first_cpu(void);
 int procs_last_cpu(void);
 void procs_pin(pid_t pid, int cpu); /* pid 0: the caller */
 void procs_unpin(void);             /* the caller may run everywhere again */
+
+/* pthread_create() on that CPU: a thread that pinned itself might have to wait first for its maker,
+ * should that run on the same CPU in real time. 0 or -errno. */
+int procs_thread(pthread_t *ret, int cpu, void *(*run)(void *), void *arg);
 
 /*
  * Runs the caller before ordinary processes (priority 1 or 2), or as one of them (0), so that what

@@ -17,7 +17,7 @@
 static prometheus::Counter *counters[LOOPS_CELLS];
 
 #define GET(cells, i)   (static_cast<prometheus::Counter **>(cells)[i])
-#define INCREMENT(c, r) ((c)->Increment())
+#define INCREMENT(c, i) ((c)->Increment())
 
 LOOPS(prometheus_cpp, prometheus::Counter *, GET, INCREMENT)
 

@@ -85,7 +85,6 @@ static void *update_leaf(void *unused)
 {
 	static const int64_t ones[READ_STATS - READ_SET] = { 1, 1, 1 };
 
-	procs_pin(0, procs_last_cpu());
 	while (!load_relaxed(&updater.stop)) {
 		freshet_add(&updater.leaf, READ_SINGLE, 1);
 		freshet_add_set(&updater.leaf, READ_SET, READ_STATS - READ_SET, ones);
@@ -96,10 +95,13 @@ static void *update_leaf(void *unused)
 
 static int updater_start(const struct read_tree *t)
 {
+	int err;
+
 	updater.leaf = t->handle[t->groups - 1];
 	updater.running = updater.stop = 0;
-	if (pthread_create(&updater.thread, NULL, update_leaf, NULL))
-		return -EAGAIN;
+	err = procs_thread(&updater.thread, procs_last_cpu(), update_leaf, NULL);
+	if (err)
+		return err;
 	while (!load_relaxed(&updater.running))
 		;
 	return 0;
@@ -120,6 +122,7 @@ struct run {
 	struct outside outside;
 	char leaf[64];
 	uint64_t budget_ns;
+	uint64_t flush_ns; /* of the last one */
 };
 
 static bool wanted(const struct plan *p, const struct state *s, const struct item *i)
@@ -168,10 +171,11 @@ static int time_flush(struct run *r, struct stats *ns)
 	uint64_t begin;
 	int err;
 
-	procs_sleep((uint64_t)(6 * (ns->count ? stats_quantile(ns, 1) : 0)) + 2 * NSEC_PER_MSEC);
+	procs_sleep(5 * r->flush_ns + NSEC_PER_MSEC);
 	begin = clock_ns();
 	err = freshet_flush(r->tree.tree);
-	stats_add(ns, (double)(clock_ns() - begin));
+	r->flush_ns = clock_ns() - begin;
+	stats_add(ns, (double)r->flush_ns);
 	return err;
 }
 
@@ -224,7 +228,9 @@ static int prepare(struct run *r)
 
 static int run_plan(struct plan *p, bool quick)
 {
-	struct run r = { .plan = p, .budget_ns = quick ? NSEC_PER_MSEC : 2 * NSEC_PER_MSEC };
+	struct run r = { .plan = p,
+			 .budget_ns = quick ? NSEC_PER_MSEC : 2 * NSEC_PER_MSEC,
+			 .flush_ns = 20 * NSEC_PER_MSEC };
 	int err = prepare(&r);
 
 	for (int round = 0; round < (quick ? 9 : 31) && !err; round++)

@@ -59,7 +59,9 @@ int read_tree_open(struct read_tree *t, const char *directory, unsigned groups,
 	const struct freshet_options options = { .size = sizeof(options),
 						 .producer = "freshet-bench",
 						 .max_groups = groups,
-						 .fallback_slots = 64,
+						 .fallback_slots = backend == FRESHET_FALLBACK
+									   ? MAX_THREADS
+									   : 0,
 						 .backend = backend };
 	int err;
 
@@ -134,7 +136,6 @@ static void touch(struct touching *job)
 
 static void *touch_thread(void *job)
 {
-	procs_pin(0, procs_last_cpu());
 	touch(job);
 	return NULL;
 }
@@ -147,7 +148,7 @@ static int touch_all(struct touching *job)
 	if (job->threads > MAX_THREADS)
 		return -EINVAL;
 	for (; n + 1 < job->threads; n++)
-		if (pthread_create(&other[n], NULL, touch_thread, job))
+		if (procs_thread(&other[n], procs_last_cpu(), touch_thread, job))
 			abort(); /* the others wait for it */
 	touch(job);
 	while (n > 0)

@@ -57,7 +57,6 @@ static void run(unsigned thread)
 
 static void *second(void *unused)
 {
-	procs_pin(0, procs_last_cpu());
 	procs_realtime(1);
 	for (;;) {
 		pthread_barrier_wait(&w.gate);
@@ -79,10 +78,10 @@ int workers_begin(void)
 	err = pthread_barrier_init(&w.gate, NULL, WORKERS);
 	if (err)
 		return -err;
-	err = pthread_create(&w.second, NULL, second, NULL);
+	err = procs_thread(&w.second, procs_last_cpu(), second, NULL);
 	if (err) {
 		pthread_barrier_destroy(&w.gate);
-		return -err;
+		return err;
 	}
 	w.started = true;
 	return WORKERS;
