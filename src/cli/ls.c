@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +31,18 @@ static const char help[] =
 	"      --json           one JSON object, all numbers\n"
 	"  -h, --help\n";
 
+/* What is listed of a group: CPU time, or the first number of a program's. */
+static void value_text(const struct top_model *m, const struct top_group *g, char *buf, size_t size)
+{
+	const struct top_column *c = top_model_columns(m)->column;
+	struct top_column total = { .kind = TOP_VALUE, .unit = c->unit };
+
+	if (top_model_columns(m)->host)
+		total.kind = TOP_TOTAL;
+	top_columns_text(&total, g->cell[0].present ? (double)(int64_t)g->cell[0].value : NAN,
+			 g->cell[0].value, buf, size);
+}
+
 static void add_tree(struct buf *b, const struct open_view *o, const struct top_model *m,
 		     uint32_t depth)
 {
@@ -38,19 +51,20 @@ static void add_tree(struct buf *b, const struct open_view *o, const struct top_
 	const struct top_group *groups = top_model_groups(m, &n);
 	const struct top_row *rows = top_model_rows(m, &n);
 	bool ascii = strcmp(nl_langinfo(CODESET), "UTF-8") != 0;
+	const struct top_columns *columns = top_model_columns(m);
+	bool host = columns->host;
+	int title = host ? 0 : (int)strlen(columns->column[0].key), wide = title > 9 ? title : 9;
 
-	buf_printf(b, "%9s  CGROUP\n", "CPU TIME");
+	buf_printf(b, "%*s  %s\n", wide, host ? "CPU TIME" : columns->column[0].key,
+		   host ? "CGROUP" : "GROUP");
 	open_view_path(o, o->target, path, sizeof(path));
 	for (size_t i = 0; i < n; i++) {
 		const struct top_group *g = &groups[rows[i].group];
 
 		if (g->depth > depth)
 			continue;
-		if (g->present & 1u << TOP_USAGE)
-			format_time(g->value[TOP_USAGE], number, sizeof(number));
-		else
-			strcpy(number, "-");
-		buf_printf(b, "%9s  ", number);
+		value_text(m, g, number, sizeof(number));
+		buf_printf(b, "%*s  ", wide, number);
 		top_model_guides(m, i, UINT32_MAX, ascii, b);
 		safe_name(b, i ? g->name : path, ascii);
 		buf_char(b, '\n');
@@ -76,10 +90,14 @@ static void add_list(struct buf *b, const struct open_view *o, const struct top_
 			top_model_path(m, rows[i].group, below, sizeof(below));
 			snprintf(path + len, sizeof(path) - len, "%s", below);
 		}
-		if (g->present & 1u << TOP_USAGE)
-			buf_u64(b, g->value[TOP_USAGE] / NSEC_PER_USEC);
-		else
+		if (!g->cell[0].present)
 			buf_char(b, '-');
+		else if (top_model_columns(m)->host)
+			buf_u64(b, g->cell[TOP_USAGE].value / NSEC_PER_USEC);
+		else if (top_model_columns(m)->column[0].kind == TOP_VALUE)
+			buf_i64(b, (int64_t)g->cell[0].value);
+		else
+			buf_u64(b, g->cell[0].value);
 		buf_char(b, ' ');
 		safe_name(b, path, false);
 		buf_char(b, '\n');
@@ -96,9 +114,8 @@ static int add_json(struct buf *b, const struct passes *p, uint32_t depth)
 	size_t count = freshet_snapshot_count(p->snapshot), above = 0, at;
 	const struct freshet_entry *from = freshet_snapshot_entries(p->snapshot);
 	struct freshet_entry *entries;
-	const struct freshet_stat *stats;
 	struct freshet_moment moment;
-	size_t nstats;
+	struct json_schema schema;
 	char *name;
 
 	strcpy(prefix, p->open.prefix);
@@ -126,10 +143,11 @@ static int add_json(struct buf *b, const struct passes *p, uint32_t depth)
 			to->name = above ? own : "";
 		}
 	}
-	stats = freshet_stats(p->open.view, &nstats);
+	schema.stats = freshet_stats(p->open.view, &schema.nstats);
+	schema.histograms = freshet_histograms(p->open.view, &schema.nhistograms);
 	freshet_snapshot_moment(p->snapshot, &moment);
-	json_head(b, moment.pass, clock_ns() - moment.begin_ns, p->left_out);
-	json_groups(b, stats, nstats, entries, p->first + above, depth);
+	json_head(b, NULL, moment.pass, clock_ns() - moment.begin_ns, p->left_out);
+	json_groups(b, &schema, entries, p->first + above, depth);
 	free(entries);
 	return b->error;
 }

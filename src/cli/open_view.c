@@ -12,6 +12,7 @@
 #include "source/collector.h"
 #include "source/mount.h"
 #include "view/safe.h"
+#include "view/segments.h"
 
 #define REFRESH_TIMEOUT_NS (2 * NSEC_PER_SEC)
 #define SHORTEST_LIMIT_NS  (2 * NSEC_PER_SEC)
@@ -97,13 +98,7 @@ static int attach(const char *file, const struct open_options *options, struct o
 	int r = freshet_attach(file, &ret->view);
 
 	if (r < 0) {
-		snprintf(reason, REASON_SIZE, "%s",
-			 r == -ENOENT   ? "no such segment"
-			 : r == -EACCES ? "no permission to read it"
-			 : r == -EAGAIN ? "it holds no numbers yet"
-			 : r == -EPROTO ? "not a segment, or one of another version"
-			 : r == -EIO    ? "the segment is damaged"
-					: strerror(-r));
+		snprintf(reason, REASON_SIZE, "%s", segments_error(r));
 		return r;
 	}
 	r = -ESTALE;
@@ -265,6 +260,8 @@ int open_view(const struct open_options *options, struct open_view *ret)
 		return r;
 	}
 	r = attach(file, options, ret, reason);
+	if (r == -ENOENT && where_system_segment(options->segment, file, sizeof(file)) == 0)
+		r = attach(file, options, ret, reason);
 	if (r < 0) {
 		complain(file, reason);
 		return r;

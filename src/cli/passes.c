@@ -18,6 +18,21 @@
 #define PATIENCE_NS (10 * NSEC_PER_SEC) /* with one that promises no interval */
 #define LOOK_NS     (50 * NSEC_PER_MSEC)
 
+/* The host's usual columns for what has CPU usage and is no program's. */
+static void choose_columns(struct passes *p)
+{
+	size_t nstats, nhistograms;
+	const struct freshet_stat *stats = freshet_stats(p->open.view, &nstats);
+	const struct freshet_histogram *histograms =
+		freshet_histograms(p->open.view, &nhistograms);
+
+	if (!freshet_is_live(p->open.view) &&
+	    freshet_stat_index(p->open.view, "cpu", "usage_usec") >= 0)
+		top_columns_host(stats, nstats, &p->columns);
+	else
+		top_columns_program(stats, nstats, histograms, nhistograms, &p->columns);
+}
+
 int passes_open(const struct open_options *options, struct passes *ret)
 {
 	int r;
@@ -26,6 +41,7 @@ int passes_open(const struct open_options *options, struct passes *ret)
 	r = open_view(options, &ret->open);
 	if (r < 0)
 		return r;
+	choose_columns(ret);
 	r = freshet_snapshot_new(&ret->snapshot);
 	if (r < 0) {
 		complain("no memory", strerror(-r));
@@ -93,21 +109,8 @@ static void advance(struct passes *p)
 	}
 }
 
-static int column_of(const struct freshet_view *view, const char *key)
-{
-	size_t count;
-	const struct freshet_stat *stats = freshet_stats(view, &count);
-	int i = freshet_stat_index(view, "cpu", key);
-
-	return i >= 0 && stats[i].unit == FRESHET_NANOSECONDS ? i : -1;
-}
-
 int passes_take(struct passes *p, struct top_model *m)
 {
-	static const char *const keys[TOP_NCOLUMNS] = { [TOP_USAGE] = "usage_usec",
-							[TOP_USER] = "user_usec",
-							[TOP_SYSTEM] = "system_usec",
-							[TOP_THROTTLED] = "throttled_usec" };
 	struct freshet_producer_info info;
 	struct top_pass pass = { 0 };
 	int r;
@@ -134,8 +137,9 @@ int passes_take(struct passes *p, struct top_model *m)
 	memcpy(p->identity, info.identity, sizeof(p->identity));
 	pass.entries = freshet_snapshot_entries(p->snapshot);
 	pass.first = p->first;
-	for (unsigned c = 0; c < TOP_NCOLUMNS; c++)
-		pass.column[c] = column_of(p->open.view, keys[c]);
+	if (p->anew)
+		choose_columns(p);
+	pass.columns = &p->columns;
 	freshet_snapshot_moment(p->snapshot, &pass.moment);
 	memcpy(pass.identity, info.identity, sizeof(pass.identity));
 	return top_model_pass(m, &pass);

@@ -10,75 +10,160 @@
 #include "cli/commands.h"
 #include "cli/open_view.h"
 #include "cli/options.h"
+#include "view/format.h"
+#include "view/histogram.h"
 #include "view/json.h"
 #include "view/safe.h"
 
 static const char help[] =
 	"Usage: freshet show PATH [OPTION]...\n"
-	"All numbers of the cgroup at PATH, under the kernel's own keys and in their units.\n\n"
+	"All numbers of the cgroup at PATH, under the kernel's own keys and in their units; or of a\n"
+	"program's group.\n\n"
 	"      --segment NAME   numbers of another producer: a name, or a file if it has a '/'\n"
 	"      --json           one JSON object\n"
 	"      --max-age TIME   numbers taken at most this long ago (100ms), waiting if need be\n"
 	"  -h, --help\n";
 
+/* One group's numbers, with the names of the segment's. */
+struct shown {
+	struct json_schema schema;
+	char path[2 * FRESHET_PATH_MAX];
+	uint64_t id, age_ns, present;
+	uint64_t values[FRESHET_MAX_STATS + FRESHET_MAX_WORDS];
+};
+
 /* As cpu.stat prints it: whole microseconds where the key says so. */
 static void add_value(struct buf *b, const struct freshet_stat *stat, uint64_t value)
 {
-	if (stat->unit == FRESHET_NANOSECONDS)
-		value /= 1000;
+	value /= format_divisor(stat->key, stat->unit);
 	if (stat->kind == FRESHET_GAUGE)
 		buf_i64(b, (int64_t)value);
 	else
 		buf_u64(b, value);
 }
 
-static void add_text(struct buf *b, const struct freshet_stat *stats, size_t nstats,
-		     const char *path, uint64_t id, uint64_t age_ns, const uint64_t *values,
-		     uint64_t present)
+static void add_key(struct buf *b, int width, const char *key, const char *suffix)
 {
-	int width = 10;
+	size_t begin = b->len;
 
-	for (size_t i = 0; i < nstats; i++)
-		if (present >> i & 1 && (int)strlen(stats[i].key) > width)
-			width = (int)strlen(stats[i].key);
-	buf_printf(b, "%-*s ", width, "path");
-	safe_name(b, path, false);
-	buf_printf(b, "\n%-*s %llu\n", width, "id", (unsigned long long)id);
-	buf_printf(b, "%-*s %llu\n", width, "age_us", (unsigned long long)age_ns / 1000);
-	for (size_t i = 0; i < nstats; i++) {
-		if (!(present >> i & 1))
-			continue;
-		buf_printf(b, "%-*s ", width, stats[i].key);
-		add_value(b, &stats[i], values[i]);
-		buf_char(b, '\n');
-	}
+	safe_name(b, key, false);
+	buf_str(b, suffix);
+	do {
+		buf_char(b, ' ');
+	} while (!b->error && b->len < begin + (size_t)width + 1);
 }
 
-static int show(const struct open_view *o, bool json)
+/* In the unit that the key says; "inf" for what has no bound. */
+static void add_bound(struct buf *b, const struct freshet_histogram *h, uint64_t value)
 {
-	uint64_t values[FRESHET_MAX_STATS], present, age_ns;
-	char path[2 * FRESHET_PATH_MAX];
-	const struct freshet_stat *stats;
+	unsigned divisor = format_divisor(h->key, h->unit);
+
+	if (value == UINT64_MAX) {
+		buf_str(b, "inf\n");
+		return;
+	}
+	buf_u64(b, value / divisor);
+	if (value % divisor)
+		buf_printf(b, ".%03u", (unsigned)(value % divisor));
+	buf_char(b, '\n');
+}
+
+static void add_histogram(struct buf *b, int width, const struct freshet_histogram *h,
+			  const uint64_t *words)
+{
+	struct histogram_summary s;
+
+	histogram_summary(h, words, &s);
+	add_key(b, width, h->key, "_count");
+	buf_printf(b, "%llu\n", (unsigned long long)s.count);
+	add_key(b, width, h->key, "_sum");
+	add_bound(b, h, s.sum);
+	if (!s.count)
+		return;
+	add_key(b, width, h->key, "_mean");
+	buf_printf(b, "%.6g\n", s.mean / format_divisor(h->key, h->unit));
+	add_key(b, width, h->key, "_p50");
+	add_bound(b, h, s.p50);
+	add_key(b, width, h->key, "_p90");
+	add_bound(b, h, s.p90);
+	add_key(b, width, h->key, "_p99");
+	add_bound(b, h, s.p99);
+	add_key(b, width, h->key, "_max");
+	add_bound(b, h, s.max);
+}
+
+static void add_text(struct buf *b, const struct shown *s)
+{
+	const struct json_schema *c = &s->schema;
+	int width = 10;
+
+	for (size_t i = 0; i < c->nstats; i++)
+		if (s->present >> i & 1 && (int)strlen(c->stats[i].key) > width)
+			width = (int)strlen(c->stats[i].key);
+	for (size_t i = 0; i < c->nhistograms; i++)
+		if ((int)strlen(c->histograms[i].key) + 6 > width)
+			width = (int)strlen(c->histograms[i].key) + 6;
+	add_key(b, width, "path", "");
+	safe_name(b, s->path, false);
+	buf_char(b, '\n');
+	add_key(b, width, "id", "");
+	buf_printf(b, "%llu\n", (unsigned long long)s->id);
+	add_key(b, width, "age_us", "");
+	buf_printf(b, "%llu\n", (unsigned long long)s->age_ns / 1000);
+	for (size_t i = 0; i < c->nstats; i++) {
+		if (!(s->present >> i & 1))
+			continue;
+		add_key(b, width, c->stats[i].key, "");
+		add_value(b, &c->stats[i], s->values[i]);
+		buf_char(b, '\n');
+	}
+	for (size_t i = 0; i < c->nhistograms; i++)
+		add_histogram(b, width, &c->histograms[i], s->values + c->histograms[i].word);
+}
+
+static int read_group(const struct open_view *o, struct shown *s)
+{
+	struct json_schema *c = &s->schema;
 	struct freshet_group group;
 	struct freshet_info info;
-	struct buf b = BUF_INIT;
-	size_t nstats;
 	int r;
 
-	stats = freshet_stats(o->view, &nstats);
+	c->stats = freshet_stats(o->view, &c->nstats);
+	c->histograms = freshet_histograms(o->view, &c->nhistograms);
 	r = freshet_find(o->view, o->target, &group);
 	if (r == 0)
 		r = freshet_info(o->view, group, &info);
 	if (r == 0)
-		r = freshet_read_total(o->view, group, 0, (unsigned)nstats, values, &present, NULL);
+		r = freshet_read(o->view, group, 0, (unsigned)c->nstats, s->values, &s->present,
+				 NULL);
+	for (unsigned i = 0; i < c->nhistograms && r == 0; i++) {
+		uint64_t *buckets = s->values + c->histograms[i].word;
+
+		r = freshet_read_histogram(o->view, group, i, buckets,
+					   buckets + c->histograms[i].buckets);
+	}
 	if (r == 0)
-		r = freshet_age(o->view, &age_ns);
-	open_view_path(o, o->target, path, sizeof(path));
+		r = freshet_age(o->view, &s->age_ns);
+	if (r == 0)
+		s->id = info.id;
+	return r;
+}
+
+static int show(const struct open_view *o, bool json)
+{
+	static struct shown s; /* large */
+	struct buf b = BUF_INIT;
+	int r = read_group(o, &s);
+
+	open_view_path(o, o->target, s.path, sizeof(s.path));
 	if (r < 0)
-		return complain(path, r == -ENOENT ? "it was removed just now" : strerror(-r));
-	(json ? json_group : add_text)(&b, stats, nstats, path, info.id, age_ns, values, present);
+		return complain(s.path, r == -ENOENT ? "it was removed just now" : strerror(-r));
+	if (json)
+		json_group(&b, &s.schema, s.path, s.id, s.age_ns, s.values, s.present);
+	else
+		add_text(&b, &s);
 	if (b.error)
-		complain(path, strerror(-b.error));
+		complain(s.path, strerror(-b.error));
 	else
 		fwrite(b.data, 1, b.len, stdout);
 	r = b.error ? EXIT_FAILED : options_written();

@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/duration.h"
+#include "base/where.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "cli/passes.h"
@@ -23,9 +24,11 @@
 
 static const char help[] =
 	"Usage: freshet top [PATH] [OPTION]...\n"
-	"CPU rates of the cgroups at and below PATH. 100 % is one CPU. Keys: h shows them.\n\n"
+	"CPU rates of the cgroups at and below PATH, or what a program counts. 100 % is one CPU.\n"
+	"Keys: h shows them.\n\n"
 	"      --delay TIME     between two passes (1s)\n"
-	"      --sort KEY       cpu, user, system, throttled, time or name\n"
+	"      --sort KEY       cpu, user, system, throttled, time or name; of a program's segment, the\n"
+	"                       name of what it counts\n"
 	"      --filter TEXT    only paths with TEXT in them\n"
 	"      --segment NAME   groups of another producer: a name, or a file if it has a '/'\n"
 	"      --batch          plain tables; so too when stdout is no terminal\n"
@@ -51,29 +54,36 @@ static void sleep_until(uint64_t ns)
 
 /* ---- plain tables ---- */
 
+/* In a plain table, without what separates columns. */
+static int width(const struct top_column *c)
+{
+	int title = (int)strlen(c->title), least = c->kind == TOP_TOTAL ? 9 : 7;
+
+	return title > least ? title : least;
+}
+
 static void add_table(const struct top *t, bool titles, struct buf *b)
 {
-	static const enum top_column rates[] = { TOP_USAGE, TOP_USER, TOP_SYSTEM, TOP_THROTTLED };
 	char number[32], path[FRESHET_PATH_MAX];
 	size_t n;
+	const struct top_columns *columns = top_model_columns(t->model);
 	const struct top_group *groups = top_model_groups(t->model, &n);
 	const struct top_row *rows = top_model_rows(t->model, &n);
 
-	if (titles)
-		buf_printf(b, "%7s %7s %7s %7s %9s  CGROUP\n", "%CPU", "%USER", "%SYS", "%THR",
-			   "TIME");
+	if (titles) {
+		for (unsigned c = 0; c < columns->count; c++)
+			buf_printf(b, "%*s ", width(&columns->column[c]), columns->column[c].title);
+		buf_printf(b, " %s\n", columns->host ? "CGROUP" : "GROUP");
+	}
 	for (size_t i = 0; i < n; i++) {
 		const struct top_group *g = &groups[rows[i].group];
 
-		for (unsigned c = 0; c < TOP_NCOLUMNS; c++) {
-			format_percent(g->percent[rates[c]], number, sizeof(number));
-			buf_printf(b, "%7s ", number);
+		for (unsigned c = 0; c < columns->count; c++) {
+			top_columns_text(&columns->column[c], g->cell[c].number, g->cell[c].value,
+					 number, sizeof(number));
+			buf_printf(b, "%*s ", width(&columns->column[c]), number);
 		}
-		if (g->present & 1u << TOP_USAGE)
-			format_time(g->value[TOP_USAGE], number, sizeof(number));
-		else
-			strcpy(number, "-");
-		buf_printf(b, "%9s  ", number);
+		buf_char(b, ' ');
 		top_model_path(t->model, rows[i].group, path, sizeof(path));
 		if (!path[0] || strcmp(t->root, "/") != 0)
 			safe_name(b, t->root, false);
@@ -178,21 +188,24 @@ static int watch(struct top *t)
 	return EXIT_FAILED;
 }
 
-static int sort_key(const char *name, enum top_sort *ret)
+/* Says which keys there are. Returns EXIT_USAGE. */
+static int bad_sort(char **argv, const char *key, const struct top_columns *columns)
 {
-	for (unsigned i = 0; i < TOP_NSORTS; i++) {
-		if (strcmp(name, top_sort_names[i]) == 0) {
-			*ret = (enum top_sort)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
+	struct buf b = BUF_INIT;
+
+	for (unsigned c = 0; c < columns->count; c++)
+		buf_printf(&b, "%s, ", columns->column[c].key);
+	buf_str(&b, "or name");
+	buf_char(&b, '\0');
+	options_bad(argv, "--sort", key, b.error ? "a column" : b.data);
+	buf_free(&b);
+	return EXIT_USAGE;
 }
 
-static int run(struct top *t, const struct open_options *open, enum top_sort sort,
+static int run(struct top *t, char **argv, const struct open_options *open, const char *sort,
 	       const char *filter, bool plain)
 {
-	int r;
+	int r, by = 0;
 
 	if (t->tables || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO))
 		plain = true;
@@ -202,6 +215,13 @@ static int run(struct top *t, const struct open_options *open, enum top_sort sor
 	r = passes_open(open, &t->passes);
 	if (r < 0)
 		return EXIT_FAILED;
+	if (sort)
+		by = top_columns_find(&t->passes.columns, sort);
+	if (by == -ENOENT) {
+		r = bad_sort(argv, sort, &t->passes.columns);
+		passes_close(&t->passes);
+		return r;
+	}
 	open_view_path(&t->passes.open, t->passes.open.target, t->root, sizeof(t->root));
 	r = top_model_new(&t->model);
 	if (r < 0) {
@@ -209,7 +229,7 @@ static int run(struct top *t, const struct open_options *open, enum top_sort sor
 		passes_close(&t->passes);
 		return EXIT_FAILED;
 	}
-	top_model_sort(t->model, sort, false);
+	top_model_sort(t->model, by, false);
 	top_model_filter(t->model, filter);
 	r = plain ? batch(t) : watch(t);
 	top_model_free(t->model);
@@ -228,8 +248,7 @@ int cmd_top(int argc, char **argv)
 						 { 0 } };
 	struct open_options open = { .max_age_ns = OPEN_ANY_AGE };
 	struct top t = { .delay_ns = NSEC_PER_SEC };
-	enum top_sort sort = TOP_BY_CPU;
-	const char *filter = NULL;
+	const char *filter = NULL, *sort = NULL;
 	bool plain = false;
 	int c, r;
 
@@ -250,9 +269,7 @@ int cmd_top(int argc, char **argv)
 						   "a time of 10ms or more, such as 1s");
 			break;
 		case 'o':
-			if (sort_key(optarg, &sort))
-				return options_bad(argv, "--sort", optarg,
-						   "cpu, user, system, throttled, time or name");
+			sort = optarg;
 			break;
 		case 'f':
 			filter = optarg;
@@ -271,5 +288,12 @@ int cmd_top(int argc, char **argv)
 	r = options_path(argc, argv, &open.path);
 	if (r)
 		return r;
-	return run(&t, &open, sort, filter, plain);
+	if (sort && (!open.segment || !strcmp(open.segment, WHERE_DEFAULT))) {
+		static struct top_columns host; /* known before anything is opened */
+
+		top_columns_host(NULL, 0, &host);
+		if (top_columns_find(&host, sort) == -ENOENT)
+			return bad_sort(argv, sort, &host);
+	}
+	return run(&t, argv, &open, sort, filter, plain);
 }

@@ -16,17 +16,15 @@
 
 #include "view/top_pass.h"
 
-const char *const top_sort_names[TOP_NSORTS] = {
-	"cpu", "user", "system", "throttled", "time", "name",
-};
-
 struct top_model {
 	struct generation now;
-	uint64_t pass;    /* 0: none yet */
-	uint64_t base_ns; /* when the base began */
+	uint64_t pass; /* 0: none yet */
+	uint64_t begin_ns; /* when it began */
+	uint64_t base_ns;  /* when the base did */
 	uint8_t identity[16];
 
-	enum top_sort by;
+	struct top_columns columns;
+	int by;
 	bool reverse;
 	bool flat;
 	char filter[256];
@@ -99,7 +97,8 @@ int top_model_pass(struct top_model *m, const struct top_pass *pass)
 	struct generation next;
 	int r;
 
-	if (same && pass->moment.pass == m->pass)
+	/* a live tree's numbers change between its flushes, too */
+	if (same && pass->moment.pass == m->pass && pass->moment.begin_ns == m->begin_ns)
 		return 0;
 	if (same && pass->moment.begin_ns >= m->base_ns) {
 		elapsed_ns = pass->moment.begin_ns - m->base_ns;
@@ -120,6 +119,12 @@ int top_model_pass(struct top_model *m, const struct top_pass *pass)
 	generation_free(&m->now);
 	m->now = next;
 	m->pass = pass->moment.pass;
+	m->begin_ns = pass->moment.begin_ns;
+	if (!same) {
+		m->columns = *pass->columns;
+		if (m->by >= (int)m->columns.count)
+			m->by = 0;
+	}
 	if (role != BETWEEN)
 		m->base_ns = pass->moment.begin_ns;
 	memcpy(m->identity, pass->identity, sizeof(m->identity));
@@ -136,25 +141,9 @@ static int compare(const struct top_model *m, uint32_t ia, uint32_t ib)
 	double va = 0, vb = 0;
 	int r;
 
-	switch (m->by) {
-	case TOP_BY_CPU:
-		va = a->percent[TOP_USAGE], vb = b->percent[TOP_USAGE];
-		break;
-	case TOP_BY_USER:
-		va = a->percent[TOP_USER], vb = b->percent[TOP_USER];
-		break;
-	case TOP_BY_SYSTEM:
-		va = a->percent[TOP_SYSTEM], vb = b->percent[TOP_SYSTEM];
-		break;
-	case TOP_BY_THROTTLED:
-		va = a->percent[TOP_THROTTLED], vb = b->percent[TOP_THROTTLED];
-		break;
-	case TOP_BY_TIME:
-		va = (double)a->value[TOP_USAGE], vb = (double)b->value[TOP_USAGE];
-		break;
-	case TOP_BY_NAME:
-	case TOP_NSORTS:
-		break;
+	if (m->by >= 0) {
+		va = a->cell[m->by].number;
+		vb = b->cell[m->by].number;
 	}
 	/* what has no rate comes last, whatever the direction */
 	if (isnan(va) != isnan(vb))
@@ -340,14 +329,21 @@ void top_model_guides(const struct top_model *m, size_t row, unsigned levels, bo
 		buf_str(b, piece[--n]);
 }
 
-void top_model_sort(struct top_model *m, enum top_sort by, bool reverse)
+const struct top_columns *top_model_columns(const struct top_model *m)
 {
-	m->by = by < TOP_NSORTS ? by : TOP_BY_CPU;
+	return m->pass ? &m->columns : NULL;
+}
+
+void top_model_sort(struct top_model *m, int by, bool reverse)
+{
+	if (by != TOP_BY_NAME && m->pass && (by < 0 || by >= (int)m->columns.count))
+		by = 0;
+	m->by = by;
 	m->reverse = reverse;
 	build_rows(m);
 }
 
-enum top_sort top_model_sorted_by(const struct top_model *m, bool *reverse)
+int top_model_sorted_by(const struct top_model *m, bool *reverse)
 {
 	*reverse = m->reverse;
 	return m->by;

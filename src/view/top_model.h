@@ -7,7 +7,8 @@
  * A group is known by its id across passes and across restarts of the producer: folds and the
  * selection follow it.
  *
- * Rates are the difference to an earlier pass, the base, which is at least TOP_SPAN_NS older: CPU
+ * Rates are the difference to an earlier pass, the base, which is at least TOP_SPAN_NS older (and
+ * percentiles are of what was observed since): CPU
  * time moves in steps of up to a scheduler tick, 10 ms, and over less time one step would look like
  * more CPUs than there are. A pass that is that much younger than the base gives rates and is the
  * next base; those in between bring values, and rates stay as they are. A rate is void (NaN, shown
@@ -24,31 +25,26 @@
 #include <freshet/freshet.h>
 
 #include "base/buf.h"
+#include "view/top_columns.h"
 
 #define TOP_SPAN_NS 100000000ull /* the shortest time that rates are taken over */
-
-enum top_column { TOP_USAGE, TOP_USER, TOP_SYSTEM, TOP_THROTTLED, TOP_NCOLUMNS };
-
-enum top_sort {
-	TOP_BY_CPU,
-	TOP_BY_USER,
-	TOP_BY_SYSTEM,
-	TOP_BY_THROTTLED,
-	TOP_BY_TIME,
-	TOP_BY_NAME,
-	TOP_NSORTS,
-};
-
-/* "cpu", "user", "system", "throttled", "time", "name" */
-extern const char *const top_sort_names[TOP_NSORTS];
 
 /* One pass as the model takes it. Copied; nothing is kept of it. */
 struct top_pass {
 	const struct freshet_entry *entries; /* pre-order, as a snapshot has them */
 	size_t first;                        /* the subtree's root; its `size` says how many */
-	int column[TOP_NCOLUMNS];            /* index into values (ns), or -1: not there */
+	const struct top_columns *columns;   /* the same as long as the identity is */
 	struct freshet_moment moment;
 	uint8_t identity[16]; /* of the producer */
+};
+
+/* A number of a group. */
+struct top_cell {
+	double number;  /* as it is shown and sorted by; NaN: there is none */
+	uint64_t value; /* of the pass; of a histogram: what `number` is */
+	uint64_t base;  /* value in the base; the model's own */
+	bool present;
+	bool in_base;
 };
 
 struct top_group {
@@ -57,11 +53,8 @@ struct top_group {
 	uint32_t parent;              /* position; of the first: 0 */
 	uint32_t size;                /* of its subtree, itself included */
 	uint32_t depth;               /* 0 for the first */
-	uint32_t present;             /* bit per top_column */
-	uint64_t value[TOP_NCOLUMNS]; /* ns */
-	double percent[TOP_NCOLUMNS]; /* of one CPU; NaN: no rate */
-	uint64_t base[TOP_NCOLUMNS];  /* values in the base; the model's own */
-	uint32_t in_base;             /* bit per top_column */
+	struct top_cell *cell;        /* by column */
+	uint64_t *buckets;            /* of all its histograms, in the base; the model's own */
 	bool folded;
 	bool matched; /* the filter's text is in its path; true without a filter */
 };
@@ -97,9 +90,13 @@ void top_model_path(const struct top_model *m, uint32_t group, char *buf, size_t
 void top_model_guides(const struct top_model *m, size_t row, unsigned levels, bool ascii,
 		      struct buf *b);
 
-/* How rows are made of groups. Each rebuilds the rows. */
-void top_model_sort(struct top_model *m, enum top_sort by, bool reverse);
-enum top_sort top_model_sorted_by(const struct top_model *m, bool *reverse);
+/* Columns of the last pass; NULL before there was one. */
+const struct top_columns *top_model_columns(const struct top_model *m);
+
+/* How rows are made of groups. Each rebuilds the rows. by: a column's number, or TOP_BY_NAME; the
+ * first column where the last pass has no such one. */
+void top_model_sort(struct top_model *m, int by, bool reverse);
+int top_model_sorted_by(const struct top_model *m, bool *reverse);
 void top_model_flat(struct top_model *m, bool flat);
 bool top_model_is_flat(const struct top_model *m);
 /* Shows groups whose path has text in it (letters' case is not looked at), in a tree their

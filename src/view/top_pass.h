@@ -11,6 +11,8 @@
 /* Groups of one pass with their names in one block. */
 struct generation {
 	struct top_group *group;
+	struct top_cell *cells;
+	uint64_t *buckets; /* NULL: there are no histograms */
 	char *names;
 	uint32_t *hash; /* position + 1 by id; 0: free. A power of two, at least twice the groups */
 	size_t mask;

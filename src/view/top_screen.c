@@ -94,33 +94,46 @@ static void fill(int y, int x, int end, attr_t attr)
 
 /* ---- the columns ---- */
 
-struct column {
-	const char *title;
-	int width;
-	int from; /* shown in terminals of at least this many columns */
-	enum top_sort sort;
-	enum top_column value;
-};
+#define NAME_WIDTH 24 /* columns that a program's numbers leave for names */
 
-static const struct column columns[] = {
-	{ "%CPU", 7, 0, TOP_BY_CPU, TOP_USAGE },
-	{ "%USER", 8, 50, TOP_BY_USER, TOP_USER },
-	{ "%SYS", 8, 50, TOP_BY_SYSTEM, TOP_SYSTEM },
-	{ "%THR", 8, 70, TOP_BY_THROTTLED, TOP_THROTTLED },
-	{ "TIME", 10, 34, TOP_BY_TIME, TOP_USAGE },
-};
-#define NCOLUMNS (sizeof(columns) / sizeof(columns[0]))
+/* The columns that the terminal has room for, the sorted one among them. Gives how many. */
+static unsigned fitting(const struct top_model *m, unsigned *ret)
+{
+	const struct top_columns *columns = top_model_columns(m);
+	unsigned n = 0;
+	bool reverse;
+	int by = top_model_sorted_by(m, &reverse), left = COLS - NAME_WIDTH;
+
+	if (!columns)
+		return 0;
+	if (by >= 0)
+		left -= columns->column[by].width;
+	for (unsigned c = 0; c < columns->count; c++) {
+		const struct top_column *column = &columns->column[c];
+
+		if (columns->host ? COLS < column->from : (int)c != by && left < column->width)
+			continue;
+		if ((int)c != by)
+			left -= column->width;
+		ret[n++] = c;
+	}
+	return n;
+}
 
 /* Looks of one number: what is nothing is dim, what is much or hurts stands out. */
-static attr_t looks(const struct column *c, double percent)
+static attr_t looks(const struct top_columns *columns, unsigned c, double number)
 {
-	if (c->sort == TOP_BY_TIME)
+	enum top_kind kind = columns->column[c].kind;
+
+	if (kind == TOP_TOTAL)
 		return 0;
-	if (isnan(percent) || percent < 0.05)
+	if (isnan(number) || (kind == TOP_PERCENT ? number < 0.05 : fpclassify(number) == FP_ZERO))
 		return A_DIM;
-	if (c->sort == TOP_BY_THROTTLED)
+	if (!columns->host)
+		return 0;
+	if (c == TOP_THROTTLED)
 		return attribute(YELLOW) | A_BOLD;
-	if (c->sort == TOP_BY_CPU && percent >= 50)
+	if (c == TOP_USAGE && number >= 50)
 		return A_BOLD;
 	return 0;
 }
@@ -128,7 +141,9 @@ static attr_t looks(const struct column *c, double percent)
 static void draw_titles(const struct top_model *m, int y)
 {
 	bool reverse;
-	enum top_sort by = top_model_sorted_by(m, &reverse);
+	int by = top_model_sorted_by(m, &reverse);
+	const struct top_columns *columns = top_model_columns(m);
+	unsigned shown[TOP_COLUMNS_MAX], n = fitting(m, shown);
 	const char *arrow = screen.ascii ? (reverse ? "^" : "v") : (reverse ? "▴" : "▾");
 	bool flat = top_model_is_flat(m);
 	attr_t attr = screen.colour ? attribute(TITLE) : A_REVERSE;
@@ -136,20 +151,19 @@ static void draw_titles(const struct top_model *m, int y)
 	int x = 0;
 
 	fill(y, 0, COLS, attr);
-	for (size_t i = 0; i < NCOLUMNS; i++) {
-		const struct column *c = &columns[i];
-		int pad = c->width - (int)strlen(c->title) - (c->sort == by);
+	for (unsigned i = 0; i < n; i++) {
+		const struct top_column *c = &columns->column[shown[i]];
+		bool sorted = (int)shown[i] == by;
 
-		if (COLS < c->from)
-			continue;
-		snprintf(text, sizeof(text), "%*s%s%s", pad, "", c->title,
-			 c->sort == by ? arrow : "");
-		x = put(y, x, COLS, attr | (c->sort == by ? A_BOLD : 0), text);
+		snprintf(text, sizeof(text), "%*s%s%s",
+			 c->width - (int)strlen(c->title) - sorted, "", c->title,
+			 sorted ? arrow : "");
+		x = put(y, x, COLS, attr | (sorted ? A_BOLD : 0), text);
 	}
 	if (by == TOP_BY_NAME) /* names are ascending: the arrow says so */
 		arrow = screen.ascii ? (reverse ? "v" : "^") : (reverse ? "▾" : "▴");
-	snprintf(text, sizeof(text), "  CGROUP%s%s", flat ? " (flat)" : "",
-		 by == TOP_BY_NAME ? arrow : "");
+	snprintf(text, sizeof(text), "  %s%s%s",
+		 columns && !columns->host ? "GROUP" : "CGROUP", flat ? " (flat)" : "", by == TOP_BY_NAME ? arrow : "");
 	put(y, x, COLS, attr | (by == TOP_BY_NAME ? A_BOLD : 0), text);
 }
 
@@ -191,25 +205,22 @@ static void draw_row(const struct top_model *m, size_t row, const struct top_sta
 {
 	size_t n;
 	const struct top_group *g = &top_model_groups(m, &n)[top_model_rows(m, &n)[row].group];
+	const struct top_columns *columns = top_model_columns(m);
+	unsigned shown[TOP_COLUMNS_MAX], count = fitting(m, shown);
 	bool selected = row == top_model_selected(m);
 	bool plain = selected || status->stale; /* no looks of its own */
 	attr_t attr = selected ? A_REVERSE : status->stale ? A_DIM : 0;
 	char number[32], text[64];
 	int x = 0;
 
-	for (size_t i = 0; i < NCOLUMNS; i++) {
-		const struct column *c = &columns[i];
+	for (unsigned i = 0; i < count; i++) {
+		const struct top_column *c = &columns->column[shown[i]];
+		const struct top_cell *cell = &g->cell[shown[i]];
 
-		if (COLS < c->from)
-			continue;
-		if (c->sort != TOP_BY_TIME)
-			format_percent(g->percent[c->value], number, sizeof(number));
-		else if (g->present & 1u << c->value)
-			format_time(g->value[c->value], number, sizeof(number));
-		else
-			snprintf(number, sizeof(number), "-");
+		top_columns_text(c, cell->number, cell->value, number, sizeof(number));
 		snprintf(text, sizeof(text), "%*s", c->width, number);
-		x = put(y, x, COLS, plain ? attr : attr | looks(c, g->percent[c->value]), text);
+		x = put(y, x, COLS, plain ? attr : attr | looks(columns, shown[i], cell->number),
+			text);
 	}
 	x = put(y, x, COLS, attr, "  ");
 	x = draw_name(m, row, status, y, x, attr, plain);
@@ -254,8 +265,8 @@ static void draw_meter(const struct top_model *m, const struct top_status *statu
 {
 	size_t n;
 	const struct top_group *g = top_model_groups(m, &n);
-	double full = 100.0 * status->cpus, percent = n ? g->percent[TOP_USAGE] : NAN;
-	double user = n ? g->percent[TOP_USER] : NAN;
+	double full = 100.0 * status->cpus, percent = n ? g->cell[TOP_USAGE].number : NAN;
+	double user = n ? g->cell[TOP_USER].number : NAN;
 	int width = COLS - 40 < 50 ? COLS - 40 : 50, bars, green;
 	char text[96], number[32];
 	int x;
@@ -309,9 +320,9 @@ static void draw_foot(const struct top_model *m, int y)
 	}
 }
 
-static void draw_help(void)
+static void draw_help(bool host)
 {
-	static const char *const lines[] = {
+	const char *const lines[] = {
 		"",
 		"  up, down, PgUp, PgDn, Home, End   move",
 		"  space, enter   fold or unfold a subtree",
@@ -321,8 +332,10 @@ static void draw_help(void)
 		"  /              show paths with some text only",
 		"  q              quit",
 		"",
-		"  100% is one CPU. %THR is the time the cgroup was held",
-		"  back by its quota, summed over CPUs. A - has no rate yet.",
+		host ? "  100% is one CPU. %THR is the time the cgroup was held"
+		     : "  /s: a second. %: time a time. P99: 99 of 100 observed",
+		host ? "  back by its quota, summed over CPUs. A - has no rate yet."
+		     : "  since the last look are at most that. A - has none yet.",
 		"",
 		"  any key: back",
 		"",
@@ -344,7 +357,7 @@ void top_screen_draw(struct top_model *m, const struct top_status *status)
 	erase();
 	if (LINES >= 3 || status->stale)
 		draw_head(m, status, y++);
-	if (LINES >= 8)
+	if (LINES >= 8 && (!top_model_columns(m) || top_model_columns(m)->host))
 		draw_meter(m, status, y++);
 	if (LINES >= 4)
 		draw_titles(m, y++);
@@ -360,7 +373,7 @@ void top_screen_draw(struct top_model *m, const struct top_status *status)
 	if (foot)
 		draw_foot(m, LINES - 1);
 	if (screen.help)
-		draw_help();
+		draw_help(!top_model_columns(m) || top_model_columns(m)->host);
 	refresh();
 }
 
@@ -396,7 +409,7 @@ static void type_filter(struct top_model *m, int key)
 static int obey(struct top_model *m, int key)
 {
 	bool reverse;
-	enum top_sort by = top_model_sorted_by(m, &reverse);
+	int by = top_model_sorted_by(m, &reverse);
 
 	switch (key) {
 	case 'q':
@@ -431,7 +444,10 @@ static int obey(struct top_model *m, int key)
 		top_model_fold(m);
 		break;
 	case 's':
-		top_model_sort(m, (by + 1) % TOP_NSORTS, false);
+		/* after the last column the name, then the first again */
+		if (top_model_columns(m) && by + 1 == (int)top_model_columns(m)->count)
+			by = TOP_BY_NAME - 1;
+		top_model_sort(m, by + 1, false);
 		break;
 	case 'r':
 		top_model_sort(m, by, !reverse);
