@@ -30,10 +30,11 @@
 #endif
 
 /*
- * Opens a sequence: %eax is the CPU slot. The flags in the section names: "?" puts them into the
- * group (COMDAT) of the function they belong to.
+ * Opens a sequence that goes to `label` when it is interrupted, and ends at the next label 2. The
+ * flags in the section names: "?" puts them into the group (COMDAT) of the function they belong to.
+ * Uses %rcx.
  */
-#define FRESHET_SEQ_SLOT                                                                      \
+#define FRESHET_SEQ_OPEN(label)                                                                \
 	".pushsection __rseq_cs, \"aw?\"\n\t"                                                  \
 	".balign 32\n"                                                                         \
 	"3:\n\t"                                                                               \
@@ -44,11 +45,15 @@
 	".byte 0x0f, 0xb9, 0x3d\n\t"                                                           \
 	".long 0x53053053\n"                                                                   \
 	"4:\n\t"                                                                               \
-	"jmp %l[miss]\n\t"                                                                     \
+	"jmp %l[" label "]\n\t"                                                                \
 	".popsection\n\t"                                                                      \
-	"leaq 3b(%%rip), %%rax\n\t"                                                            \
-	"movq %%rax, %%fs:" FRESHET_RSEQ_CS "(%[area])\n"                                      \
-	"1:\n\t"                                                                               \
+	"leaq 3b(%%rip), %%rcx\n\t"                                                            \
+	"movq %%rcx, %%fs:" FRESHET_RSEQ_CS "(%[area])\n"                                      \
+	"1:\n\t"
+
+/* Goes on: %eax is the CPU slot. */
+#define FRESHET_SEQ_SLOT                                                                       \
+	FRESHET_SEQ_OPEN("miss")                                                               \
 	"cmpl $0, %%fs:" FRESHET_RSEQ_CPU_ID "(%[area])\n\t" /* < 0: thread is not registered */ \
 	"js %l[miss]\n\t"                                                                      \
 	"movl %%fs:(%[slot]), %%eax\n\t"
@@ -88,6 +93,45 @@ freshet_seq_add(const struct freshet_handle *group, unsigned word, uint64_t n)
 		: FRESHET_SEQ_INPUTS, [offset] "er"((uint64_t)word * 8), [n] "er"(n)
 		: "memory", "cc", "rax", "rcx"
 		: miss);
+	return 1;
+miss:
+	return 0;
+}
+
+/*
+ * Adds n to word `first` and then 1 to word `second`: two sequences, as each addition is a commit, of
+ * which the other one, on the same slot, has the address already. 2, or how many were done.
+ */
+FRESHET_INLINE int freshet_seq_observe(const struct freshet_handle *group, unsigned first,
+				       uint64_t n, unsigned second)
+{
+	__asm__ __volatile__ goto(
+		FRESHET_SEQ_SLOT
+		"movl %%eax, %%edx\n\t"
+		FRESHET_SEQ_CELL
+		"leaq (%%rax,%[first]), %%rcx\n\t"
+		FRESHET_SEQ_DELAY
+		"addq %[n], (%%rcx)\n"
+		"2:\n\t"
+		FRESHET_SEQ_OPEN("half")
+		"cmpl %%fs:(%[slot]), %%edx\n\t"
+		"jne %l[half]\n\t"
+		"movq (%[hot]), %%rcx\n\t"
+		"addq %[tag], %%rcx\n\t"
+		"cmpq %%rcx, (%%rax)\n\t"
+		"jne %l[half]\n\t"
+		"addq %[second], %%rax\n\t"
+		FRESHET_SEQ_DELAY
+		"addq $1, (%%rax)\n"
+		"2:\n\t"
+		FRESHET_SEQ_END
+		:
+		: FRESHET_SEQ_INPUTS, [first] "r"((uint64_t)first * 8),
+		  [second] "r"((uint64_t)second * 8), [n] "er"(n)
+		: "memory", "cc", "rax", "rcx", "rdx"
+		: miss, half);
+	return 2;
+half:
 	return 1;
 miss:
 	return 0;

@@ -180,13 +180,13 @@ FRESHET_INLINE int freshet_observe(const struct freshet_handle *group, unsigned 
 		unsigned bucket = offset + freshet_bucket_of(h >> 32 & 0xff, (unsigned)(h >> 40),
 							     last, value);
 
-		/* The sum first: once it is in, the rest cannot fail but for a removed group. */
-		if (__builtin_expect(freshet_seq_add(group, offset + last + 1, value), 1)) {
-			if (__builtin_expect(freshet_seq_add(group, bucket, 1), 1))
-				return 0;
-			copy = *group;
+		int done = freshet_seq_observe(group, offset + last + 1, value, bucket);
+
+		if (__builtin_expect(done == 2, 1))
+			return 0;
+		copy = *group;
+		if (done == 1)
 			return freshet_add_word_slow(&copy, bucket, 1);
-		}
 	}
 #endif
 	copy = *group;

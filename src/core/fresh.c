@@ -23,7 +23,7 @@ uint32_t fresh_groups(const struct freshet_view *v)
 	return used < v->max_groups ? used : v->max_groups;
 }
 
-void fresh_life(const struct freshet_view *v, uint32_t d, struct seg_life *ret)
+void fresh_life(const struct freshet_view *v, uint32_t d, struct fresh_life *ret)
 {
 	const struct seg_life *s = cells_life(&v->cells, d);
 
@@ -32,15 +32,13 @@ void fresh_life(const struct freshet_view *v, uint32_t d, struct seg_life *ret)
 	ret->depth = load_relaxed(&s->depth);
 	ret->parent = load_relaxed(&s->parent);
 	ret->born = load_relaxed(&s->born);
-	for (unsigned i = 0; i <= FRESHET_MAX_DEPTH; i++)
-		ret->ancestor[i] = load_relaxed(&s->ancestor[i]);
 	if (ret->depth > FRESHET_MAX_DEPTH)
 		ret->generation = 0;
 }
 
 /* Subtracts the bank's own numbers of d. false: they are those of another group, or it was removed. */
 static bool subtract_own(const struct freshet_view *v, const struct bank *b, uint32_t d,
-			 const struct seg_life *life, uint32_t first, uint32_t count,
+			 const struct fresh_life *life, uint32_t first, uint32_t count,
 			 uint64_t *sum)
 {
 	const struct seg_row *row;
@@ -82,12 +80,14 @@ static bool sum_cells(const struct freshet_view *v, struct cells_range range, ui
 
 int fresh_difference(const struct freshet_view *v, const struct bank *b, struct cells_range range,
 		     uint32_t d, uint32_t first, uint32_t count, uint64_t *sum,
-		     struct seg_life *life)
+		     struct fresh_life *life)
 {
-	uint64_t difference[FRESH_CHUNK] = { 0 };
+	uint64_t difference[FRESH_CHUNK];
 
 	if (life->generation == 0)
 		return 0;
+	for (uint32_t i = 0; i < count; i++)
+		difference[i] = 0;
 	if (!subtract_own(v, b, d, life, first, count, difference)) {
 		life->generation = 0;
 		return 0;
@@ -115,7 +115,7 @@ struct fresh_read {
 
 /* The bank's totals of a group, or 0 if it is younger than the bank. */
 static int load_totals(const struct freshet_view *v, const struct bank *b,
-		       const struct seg_life *life, struct fresh_read *f)
+		       const struct fresh_life *life, struct fresh_read *f)
 {
 	const struct seg_row *row = bank_row(v, b, f->group.slot);
 
@@ -134,7 +134,7 @@ static int read_fresh(const struct freshet_view *v, const struct bank *b, void *
 	struct fresh_read *f = arg;
 	const uint32_t groups = fresh_groups(v);
 	struct cells_range range = cells_range(&v->cells);
-	struct seg_life life, below;
+	struct fresh_life life, below;
 	int r;
 
 	if (f->group.generation == 0 || f->group.slot >= groups)
@@ -157,7 +157,7 @@ static int read_fresh(const struct freshet_view *v, const struct bank *b, void *
 				break;
 			fresh_life(v, d, &below);
 			if (below.depth < life.depth ||
-			    below.ancestor[life.depth] != f->group.slot)
+			    fresh_ancestor(v, d, life.depth) != f->group.slot)
 				continue;
 			r = fresh_difference(v, b, range, d, f->first, f->count, f->values,
 					     &below);

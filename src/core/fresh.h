@@ -6,14 +6,29 @@
 #ifndef FRESHET_FRESH_H
 #define FRESHET_FRESH_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "core/bank.h"
 
 #define FRESH_CHUNK 64u /* words that one call works on at most */
 
-/* The life of slot d; generation 0: no group lives there, or it is just changing. */
-void fresh_life(const struct freshet_view *v, uint32_t d, struct seg_life *ret);
+/* What is needed of a seg_life; generation 0: no group lives there, or it is just changing. */
+struct fresh_life {
+	uint32_t generation;
+	uint16_t depth; /* at most FRESHET_MAX_DEPTH */
+	bool parent;
+	uint64_t born;
+};
+
+void fresh_life(const struct freshet_view *v, uint32_t d, struct fresh_life *ret);
+
+/* The slot of the group at a depth (at most its own) above slot d. Valid if the life is found the same
+ * afterwards, which fresh_difference() looks at. */
+static inline uint32_t fresh_ancestor(const struct freshet_view *v, uint32_t d, uint32_t depth)
+{
+	return load_relaxed(&cells_life(&v->cells, d)->ancestor[depth]);
+}
 
 /*
  * Adds to sum[] what the cells of the group in slot d have beyond the bank's own numbers of it, for
@@ -22,7 +37,7 @@ void fresh_life(const struct freshet_view *v, uint32_t d, struct seg_life *ret);
  */
 int fresh_difference(const struct freshet_view *v, const struct bank *b, struct cells_range range,
 		     uint32_t d, uint32_t first, uint32_t count, uint64_t *sum,
-		     struct seg_life *life);
+		     struct fresh_life *life);
 
 /* Groups that may have been used: slots below it. */
 uint32_t fresh_groups(const struct freshet_view *v);

@@ -182,7 +182,7 @@ static int add_group(const struct freshet_view *v, const struct bank *b, struct 
 		     uint32_t d, uint32_t count, struct rows *rows)
 {
 	const size_t width = 1 + (size_t)v->words;
-	struct seg_life life;
+	struct fresh_life life;
 
 	fresh_life(v, d, &life);
 	for (uint32_t first = 0; first < v->words; first += FRESH_CHUNK) {
@@ -193,12 +193,12 @@ static int add_group(const struct freshet_view *v, const struct bank *b, struct 
 		if (r)
 			return r;
 		for (uint32_t k = 0; life.generation && k <= life.depth; k++) {
-			const struct seg_row *row = bank_row(v, b, life.ancestor[k]);
-			uint32_t position;
+			uint32_t above = fresh_ancestor(v, d, k), position;
+			const struct seg_row *row = bank_row(v, b, above);
 			uint64_t *to;
 
 			/* One that is younger than the bank has no row yet. */
-			if (life.ancestor[k] >= b->nslots || load_relaxed(&row->generation) == 0)
+			if (above >= b->nslots || load_relaxed(&row->generation) == 0)
 				continue;
 			position = load_relaxed(&row->position);
 			if (position >= count)

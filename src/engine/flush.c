@@ -26,6 +26,7 @@
  * and E + 1 have it all, after 6 the new one.
  */
 #include <errno.h>
+#include <string.h>
 
 #include "base/atomics.h"
 #include "base/clock.h"
@@ -68,9 +69,10 @@ static void carry_held(struct freshet_tree *t, uint64_t epoch)
 static bool flush_group(struct freshet_tree *t, struct cells_range range, uint32_t group)
 {
 	const struct cells *c = &t->cells;
-	uint64_t own[FRESHET_MAX_WORDS] = { 0 };
+	uint64_t own[FRESHET_MAX_WORDS]; /* as many as there are */
 	uint64_t *row;
 
+	memset(own, 0, 8 * (size_t)c->words);
 	for (uint32_t i = 0; i < c->nparts; i++) {
 		const struct seg_part *p = &c->parts[i];
 
