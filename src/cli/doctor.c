@@ -12,14 +12,17 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
+#include "base/cleanup.h"
 #include "base/where.h"
 #include "cli/commands.h"
+#include "cli/found.h"
 #include "cli/open_view.h"
 #include "cli/options.h"
 #include "source/collector.h"
 #include "source/source.h"
 #include "view/json.h"
 #include "view/safe.h"
+#include "view/segments.h"
 
 #define ANSWER_NS 2000000000ull /* how long a serve may take to answer */
 
@@ -134,6 +137,36 @@ static void fact_segment(struct facts *f)
 	freshet_detach(view);
 }
 
+/* Segments of programs, and which of them cannot be read. */
+static void fact_programs(struct facts *f)
+{
+	struct buf names _cleanup_(buf_free) = BUF_INIT;
+	struct found *all _free_ = NULL;
+	size_t count, live = 0, bad = 0;
+	int r = found_all(&all, &count);
+
+	if (r < 0) {
+		fact(f, FACT_NO, "programs", "%s", strerror(-r));
+		return;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (all[i].state == FOUND_UNREADABLE) {
+			bad++;
+			buf_printf(&names, "; %s: %s", all[i].file, segments_error(all[i].error));
+		} else if (all[i].state == FOUND_LIVE) {
+			live++;
+			buf_printf(&names, "; %s: %s, pid %d", all[i].name, all[i].info.name,
+				   (int)all[i].info.pid);
+		}
+	}
+	fact(f,
+	     bad    ? FACT_NO
+	     : live ? FACT_OK
+		    : FACT_NA,
+	     "programs", "%zu with a segment of their own%.*s", live, (int)names.len,
+	     names.len ? names.data : "");
+}
+
 static void add_text(struct buf *b, const struct facts *f)
 {
 	for (size_t i = 0; i < f->count; i++) {
@@ -176,6 +209,7 @@ static int examine(bool json)
 		facts_kernel(&facts);
 	}
 	fact_segment(&facts);
+	fact_programs(&facts);
 	facts_program(&facts);
 	(json ? add_json : add_text)(&b, &facts);
 	if (b.error)

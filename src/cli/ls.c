@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cli/commands.h"
+#include "cli/ls_segments.h"
 #include "cli/open_view.h"
 #include "cli/options.h"
 #include "cli/passes.h"
@@ -25,9 +26,10 @@ static const char help[] =
 	"Usage: freshet ls [PATH] [OPTION]...\n"
 	"Lists the cgroups at and below PATH with the CPU time they used: to a terminal as a "
 	"tree,\n"
-	"else one 'usage_usec PATH' a line.\n\n"
+	"else one 'usage_usec PATH' a line. Of a program's groups, the first of its numbers.\n\n"
 	"      --depth N        N levels below PATH only\n"
 	"      --segment NAME   groups of another producer: a name, or a file if it has a '/'\n"
+	"      --segments       instead: the segments there are, and whose they are\n"
 	"      --json           one JSON object, all numbers\n"
 	"  -h, --help\n";
 
@@ -195,6 +197,7 @@ static int list(struct passes *p, uint32_t depth, bool json)
 int cmd_ls(int argc, char **argv)
 {
 	static const struct option options[] = { { "segment", required_argument, NULL, 's' },
+						 { "segments", no_argument, NULL, 'S' },
 						 { "json", no_argument, NULL, 'j' },
 						 { "depth", required_argument, NULL, 'd' },
 						 { "help", no_argument, NULL, 'h' },
@@ -202,7 +205,7 @@ int cmd_ls(int argc, char **argv)
 	struct open_options open = { .max_age_ns = OPEN_ANY_AGE };
 	uint32_t depth = JSON_ALL_DEPTHS;
 	struct passes p;
-	bool json = false;
+	bool json = false, segments = false;
 	int c, r;
 
 	setlocale(LC_CTYPE, "");
@@ -212,6 +215,9 @@ int cmd_ls(int argc, char **argv)
 		case 's':
 			if (options_segment(argv, optarg, &open.segment))
 				return EXIT_USAGE;
+			break;
+		case 'S':
+			segments = true;
 			break;
 		case 'j':
 			json = true;
@@ -230,6 +236,11 @@ int cmd_ls(int argc, char **argv)
 	r = options_path(argc, argv, &open.path);
 	if (r)
 		return r;
+	if (segments) {
+		if (open.path || open.segment || depth != JSON_ALL_DEPTHS)
+			return options_wrong(argv, "--segments goes with --json only");
+		return ls_segments(json);
+	}
 	if (passes_open(&open, &p) < 0)
 		return EXIT_FAILED;
 	r = list(&p, depth, json);

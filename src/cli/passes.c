@@ -23,8 +23,7 @@ static void choose_columns(struct passes *p)
 {
 	size_t nstats, nhistograms;
 	const struct freshet_stat *stats = freshet_stats(p->open.view, &nstats);
-	const struct freshet_histogram *histograms =
-		freshet_histograms(p->open.view, &nhistograms);
+	const struct freshet_histogram *histograms = freshet_histograms(p->open.view, &nhistograms);
 
 	if (!freshet_is_live(p->open.view) &&
 	    freshet_stat_index(p->open.view, "cpu", "usage_usec") >= 0)

@@ -19,7 +19,7 @@ enum passes_lack {
 struct passes {
 	struct open_view open;
 	struct freshet_snapshot *snapshot;
-	size_t first; /* entry of what was asked for */
+	size_t first;               /* entry of what was asked for */
 	struct top_columns columns; /* of the segment that the view is attached to */
 	struct open_options options;
 	char stale[128];       /* why the last pass must not be taken for current, or "" */

@@ -17,7 +17,8 @@
 
 static const char help[] =
 	"Usage: freshet show PATH [OPTION]...\n"
-	"All numbers of the cgroup at PATH, under the kernel's own keys and in their units; or of a\n"
+	"All numbers of the cgroup at PATH, under the kernel's own keys and in their units; or of "
+	"a\n"
 	"program's group.\n\n"
 	"      --segment NAME   numbers of another producer: a name, or a file if it has a '/'\n"
 	"      --json           one JSON object\n"

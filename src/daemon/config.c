@@ -18,7 +18,7 @@
 #include "source/collector.h"
 
 #define SEGMENT_DIRS_MAX 16u
-#define FILE_MAX (64u * 1024)
+#define FILE_MAX         (64u * 1024)
 
 void config_defaults(struct config *c)
 {

@@ -131,7 +131,8 @@ static void show(struct programs *p, const struct daemon *d, struct file *f,
 		f->view = view;
 		f->said = 0;
 		if (without[0])
-			say("freshet serve: %s/%s: metrics left out, their names are taken or none: "
+			say("freshet serve: %s/%s: metrics left out, their names are taken or "
+			    "none: "
 			    "%s",
 			    p->directory[f->directory].path, f->name, without);
 		return;

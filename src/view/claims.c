@@ -97,8 +97,9 @@ void claims_prefix(const char *segment, char *buf, size_t size)
 
 static bool good_part(const char *s)
 {
-	return *s && s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] ==
-			     '\0';
+	return *s &&
+	       s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] ==
+		       '\0';
 }
 
 /* 1: the name is claimed; 0: it cannot be had; -ENOMEM. */

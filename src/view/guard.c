@@ -35,7 +35,8 @@ bool guard_fault(void *address)
 	if (guard == OFF)
 		return false;
 	/* Over a page of the mapping, and unmapped with it. */
-	mapped = mmap(page, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
+	mapped =
+		mmap(page, size, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == page;
 	guard = MISSING;
 	errno = error;
 	return mapped;

@@ -154,8 +154,7 @@ static enum MHD_Result send_rendering(struct http *h, struct request *r, struct 
 }
 
 /* Into *ret the tree that is asked for; or gives false after an answer, whose result is *result. */
-static bool find_tree(struct http *h, struct request *r, struct tree **ret,
-		      enum MHD_Result *result)
+static bool find_tree(struct http *h, struct request *r, struct tree **ret, enum MHD_Result *result)
 {
 	*ret = http_tree(h, http_target_get(&r->target, "segment"));
 	if (!*ret)
@@ -237,8 +236,9 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 		/* Live ones are young; passes of the others are not ours to make. */
 		if (r->since_ns && !t->live &&
 		    (freshet_last_pass(t->view, &last) < 0 || last.begin_ns < r->since_ns))
-			return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE,
-					"max_age: the segment's producer has made no pass that young");
+			return http_say(
+				h, r, MHD_HTTP_SERVICE_UNAVAILABLE,
+				"max_age: the segment's producer has made no pass that young");
 	} else if (r->since_ns) {
 		if (http_wait(h, r))
 			return MHD_YES;

@@ -55,8 +55,7 @@ void conns_remove(struct conns *t, struct conn *c)
 }
 
 void conns_state(struct conns *t, struct conn *c, enum conn_state state,
-		 const struct bodies *bodies,
-		 uint64_t now_ns)
+		 const struct bodies *bodies, uint64_t now_ns)
 {
 	pthread_mutex_lock(&t->lock);
 	c->state = state;

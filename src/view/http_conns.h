@@ -29,7 +29,7 @@ enum conn_state {
 struct conn {
 	int fd;
 	enum conn_state state;
-	uint64_t since_ns;       /* it came into that state */
+	uint64_t since_ns;           /* it came into that state */
 	const struct bodies *bodies; /* of the answer going out; belong to it */
 	struct conn *next, **at;
 };
@@ -48,8 +48,7 @@ struct conn *conns_add(struct conns *t, int fd, uint64_t now_ns);
 void conns_remove(struct conns *t, struct conn *c);
 
 void conns_state(struct conns *t, struct conn *c, enum conn_state state,
-		 const struct bodies *bodies,
-		 uint64_t now_ns);
+		 const struct bodies *bodies, uint64_t now_ns);
 
 /* More than half of the table is in use: nobody may take longer than CROWDED_NS for anything. */
 #define CROWDED_NS (5 * NSEC_PER_SEC)

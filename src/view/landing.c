@@ -81,8 +81,7 @@ void landing_render(struct buf *out, const struct http_fact *facts, size_t nfact
 		buf_printf(out, "<tr><th><a href=\"/metrics?segment=%s\">%s</a><td>",
 			   programs[i].name, programs[i].name);
 		add_foreign(out, programs[i].value);
-		buf_printf(out,
-			   " (<a href=\"/api/v1/groups?segment=%s&amp;depth=1\">JSON</a>)\n",
+		buf_printf(out, " (<a href=\"/api/v1/groups?segment=%s&amp;depth=1\">JSON</a>)\n",
 			   programs[i].name);
 	}
 	if (nprograms)

@@ -228,8 +228,8 @@ void metrics_name(struct buf *out, const char *prefix, const char *family, const
 }
 
 static void add_column(struct buf *out, enum metrics_format format,
-		       const struct metrics_schema *schema, unsigned column,
-		       const struct labels *l, const struct freshet_entry *entries, size_t count)
+		       const struct metrics_schema *schema, unsigned column, const struct labels *l,
+		       const struct freshet_entry *entries, size_t count)
 {
 	const struct freshet_stat *stat = &schema->stats[column];
 	bool counter = stat->kind == FRESHET_COUNTER;

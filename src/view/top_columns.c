@@ -103,10 +103,9 @@ void top_columns_program(const struct freshet_stat *stats, size_t nstats,
 		const struct freshet_histogram *h = &histograms[i];
 		bool both = times(h->name, stats, nstats, histograms, nhistograms) > 1;
 
-		*c = (struct top_column){ .kind = TOP_P99,
-					  .value = h->word,
-					  .unit = h->unit,
-					  .histogram = *h };
+		*c = (struct top_column){
+			.kind = TOP_P99, .value = h->word, .unit = h->unit, .histogram = *h
+		};
 		name_column(c, h->family, h->name, both);
 	}
 }

@@ -18,7 +18,7 @@
 
 struct top_model {
 	struct generation now;
-	uint64_t pass; /* 0: none yet */
+	uint64_t pass;     /* 0: none yet */
 	uint64_t begin_ns; /* when it began */
 	uint64_t base_ns;  /* when the base did */
 	uint8_t identity[16];

@@ -50,11 +50,11 @@ struct top_cell {
 struct top_group {
 	uint64_t id;
 	const char *name;
-	uint32_t parent;              /* position; of the first: 0 */
-	uint32_t size;                /* of its subtree, itself included */
-	uint32_t depth;               /* 0 for the first */
-	struct top_cell *cell;        /* by column */
-	uint64_t *buckets;            /* of all its histograms, in the base; the model's own */
+	uint32_t parent;       /* position; of the first: 0 */
+	uint32_t size;         /* of its subtree, itself included */
+	uint32_t depth;        /* 0 for the first */
+	struct top_cell *cell; /* by column */
+	uint64_t *buckets;     /* of all its histograms, in the base; the model's own */
 	bool folded;
 	bool matched; /* the filter's text is in its path; true without a filter */
 };

@@ -155,15 +155,14 @@ static void draw_titles(const struct top_model *m, int y)
 		const struct top_column *c = &columns->column[shown[i]];
 		bool sorted = (int)shown[i] == by;
 
-		snprintf(text, sizeof(text), "%*s%s%s",
-			 c->width - (int)strlen(c->title) - sorted, "", c->title,
-			 sorted ? arrow : "");
+		snprintf(text, sizeof(text), "%*s%s%s", c->width - (int)strlen(c->title) - sorted,
+			 "", c->title, sorted ? arrow : "");
 		x = put(y, x, COLS, attr | (sorted ? A_BOLD : 0), text);
 	}
 	if (by == TOP_BY_NAME) /* names are ascending: the arrow says so */
 		arrow = screen.ascii ? (reverse ? "v" : "^") : (reverse ? "▾" : "▴");
-	snprintf(text, sizeof(text), "  %s%s%s",
-		 columns && !columns->host ? "GROUP" : "CGROUP", flat ? " (flat)" : "", by == TOP_BY_NAME ? arrow : "");
+	snprintf(text, sizeof(text), "  %s%s%s", columns && !columns->host ? "GROUP" : "CGROUP",
+		 flat ? " (flat)" : "", by == TOP_BY_NAME ? arrow : "");
 	put(y, x, COLS, attr | (by == TOP_BY_NAME ? A_BOLD : 0), text);
 }
 
