@@ -142,18 +142,24 @@ static void *touch_thread(void *job)
 
 static int touch_all(struct touching *job)
 {
+	const unsigned wanted = job->threads;
 	pthread_t other[MAX_THREADS];
 	unsigned n = 0;
+	int err = 0;
 
-	if (job->threads > MAX_THREADS)
+	if (wanted > MAX_THREADS)
 		return -EINVAL;
-	for (; n + 1 < job->threads; n++)
-		if (procs_thread(&other[n], procs_last_cpu(), touch_thread, job))
-			abort(); /* the others wait for it */
-	touch(job);
+	for (; n + 1 < wanted && !err; n += !err)
+		err = procs_thread(&other[n], procs_last_cpu(), touch_thread, job);
+	if (err) { /* those there are shall not wait for the others */
+		__atomic_fetch_add(&job->begun, wanted, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&job->done, wanted, __ATOMIC_RELAXED);
+	} else {
+		touch(job);
+	}
 	while (n > 0)
 		pthread_join(other[--n], NULL);
-	return job->error;
+	return err ? err : job->error;
 }
 
 int read_tree_touch(struct read_tree *t, unsigned dirty, unsigned threads)

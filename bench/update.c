@@ -292,9 +292,10 @@ static void report_notes(void)
 		    "by the same generator for all, handles in an array; nothing is subtracted.");
 	report_note(
 		"Pollers: threads on the other CPU. own-5k: the updated group, %u reads a second "
-		"in all; other-flat: other groups, own-flat: the updated group, without a "
-		"pause. slower_pct: than without pollers just before. No design escapes "
-		"own-flat, plain does not: the cache line travels.",
+		"in all; other-flat: other groups without a pause, a single poller the group "
+		"made next to it; own-flat: the updated group without a pause. slower_pct: than "
+		"without pollers just before. own-flat slows down plain, too: the cache line "
+		"travels. (Polling plain, its own is read by one load, others lie elsewhere.)",
 		POLL_RATE);
 	if (b.workers == 1)
 		report_note("One CPU: no second thread and no pollers.");
