@@ -38,7 +38,8 @@
 #include "core/words.h"
 #include "core/writer.h"
 
-#define CHUNK 256u /* slots whose memory is reserved at once */
+/* Slots whose memory is reserved at once: few while there are few. */
+#define CHUNK(n) ((n) <= 256 ? 64u : 256u)
 #define NONE  UINT32_MAX
 
 struct slot {
@@ -104,7 +105,7 @@ static int reserve_bytes(const struct writer *w, uint64_t offset, uint64_t size)
 /* Memory for the slots below n, in whole chunks. What one call has got, the next gets for free. */
 static int reserve_slots(struct writer *w, uint32_t n)
 {
-	uint64_t to = seg_round(n, CHUNK);
+	uint64_t to = seg_round(n, CHUNK(n));
 	int r;
 
 	if (n <= w->reserved)

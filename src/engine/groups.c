@@ -65,7 +65,8 @@ static void begin_life(struct freshet_tree *t, uint32_t slot)
 	store_relaxed(&life->generation, 0);
 	/* Pairs with fresh_difference(): who sees what follows sees that the generation is gone. */
 	fence_release();
-	for (uint32_t s = 0; s < t->cells.slots; s++) {
+	/* The memory of a slot's first group is new. */
+	for (uint32_t s = 0; s < t->cells.slots && node->generation > 1; s++) {
 		uint64_t *cell = (uint64_t *)(uintptr_t)cells_cell(&t->cells, s, slot);
 
 		for (uint32_t i = 0; i < t->cells.cell_size / 8; i++)
@@ -291,14 +292,14 @@ int freshet_remove(struct freshet_tree *t, const struct freshet_handle *group)
 	if (tree_is_childs(t))
 		return -ECHILD;
 	pthread_mutex_lock(&t->lock);
-	node = &t->nodes[group->group.slot];
-	if (!lives(t, group))
+	node = lives(t, group) ? &t->nodes[group->group.slot] : NULL;
+	if (!node)
 		r = -ENOENT;
 	else if (node->parent == NO_NODE)
 		r = -EBUSY;
 	else if (node->first_child != NO_NODE)
 		r = -ENOTEMPTY;
-	if (r == 0) {
+	else {
 		/* Pairs with the loads in update.c: what does not see it, the flush waits out, or
 		 * carries. */
 		store_seq_cst(&t->tags[group->group.slot], 0);

@@ -266,7 +266,9 @@ void freshet_close(struct freshet_tree *t)
 	if (!t)
 		return;
 	fork_unregister(t);
-	writer_close(t->writer); /* in a forked child it is disowned, and nobody's file goes */
+	if (tree_is_childs(t))
+		writer_disown(t->writer); /* again, where no fork handler ran */
+	writer_close(t->writer);
 	release(t);
 }
 

@@ -72,7 +72,8 @@ static int mark(const struct freshet_tree *t, const struct freshet_handle *h)
 /* A fallback slot, held for the group; or -1. */
 static int claim(const struct freshet_tree *t, uint32_t group)
 {
-	static _Thread_local uint32_t last; /* where this thread found one the last time */
+	/* Where this thread found one the last time. initial-exec: no allocation at first use. */
+	static _Thread_local uint32_t last __attribute__((tls_model("initial-exec")));
 	const uint32_t n = t->cells.fallback_slots;
 
 	for (unsigned round = 0; round < CLAIM_ROUNDS; round++) {
