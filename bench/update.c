@@ -292,11 +292,13 @@ static void report_notes(void)
 		    "by the same generator for all, handles in an array; nothing is subtracted.");
 	report_note(
 		"Pollers: threads on the other CPU. own-5k: the updated group, %u reads a second "
-		"in all; other-flat: other groups without a pause, a single poller the group "
-		"made next to it; own-flat: the updated group without a pause. slower_pct: than "
-		"without pollers just before. own-flat slows down plain, too: the cache line "
-		"travels. (Polling plain, its own is read by one load, others lie elsewhere.)",
+		"in all; other-flat: other groups without a pause, a single poller the group made "
+		"next to it; own-flat: the updated group without a pause.",
 		POLL_RATE);
+	report_note(
+		"slower_pct: than without pollers just before. own-flat slows down plain, too: "
+		"the cache line travels. (Polling plain, its own is read by one load, others lie "
+		"on other lines.)");
 	if (b.workers == 1)
 		report_note("One CPU: no second thread and no pollers.");
 }
