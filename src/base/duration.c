@@ -41,10 +41,12 @@ int duration_parse(const char *text, uint64_t *ret_ns)
 			return -EINVAL;
 		unit = 1;
 	}
-	if (__builtin_mul_overflow(whole, unit, &ns) ||
-	    __builtin_add_overflow(ns, (uint64_t)((unsigned __int128)fraction * unit / divisor),
-				   &ns) ||
-	    ns > INT64_MAX)
+	if (__builtin_mul_overflow(whole, unit, &ns))
+		return -ERANGE;
+	/* Units are at most 36 * 10^11; without common tens the product is below 36 * 10^12. */
+	for (; divisor > 1 && unit % 10 == 0; unit /= 10)
+		divisor /= 10;
+	if (__builtin_add_overflow(ns, fraction * unit / divisor, &ns) || ns > INT64_MAX)
 		return -ERANGE;
 	*ret_ns = ns;
 	return 0;
