@@ -57,7 +57,7 @@ struct writer {
 	char *banks;
 	uint64_t size, groups_offset, banks_offset, bank_stride, rows_offset;
 	uint32_t row_stride, words, max_groups, nbanks;
-	int (*reserve)(void *arg, uint32_t n);
+	int (*reserve)(void *arg, uint32_t from, uint32_t to);
 	void *arg;
 
 	uint64_t pass; /* the one in preparation */
@@ -102,25 +102,36 @@ static int reserve_bytes(const struct writer *w, uint64_t offset, uint64_t size)
 	return -r;
 }
 
-/* Memory for the slots below n, in whole chunks. What one call has got, the next gets for free. */
+/* Memory for `size` bytes a slot, of slots from .. to-1, in an array at offset. */
+static int reserve_array(const struct writer *w, uint64_t offset, uint64_t size, uint64_t from,
+			 uint64_t to)
+{
+	return reserve_bytes(w, offset + from * size, (to - from) * size);
+}
+
+/* Memory for the slots below n, in whole chunks. What a failed call has got, the next gets for free. */
 static int reserve_slots(struct writer *w, uint32_t n)
 {
-	uint64_t to = seg_round(n, CHUNK(n));
+	uint64_t from = w->reserved, to = seg_round(n, CHUNK(n));
 	int r;
 
 	if (n <= w->reserved)
 		return 0;
 	if (to > w->max_groups)
 		to = w->max_groups;
-	r = reserve_bytes(w, w->groups_offset, to * sizeof(struct seg_group));
+	r = reserve_array(w, w->groups_offset, sizeof(struct seg_group), from, to);
 	if (r == 0 && w->reserve)
-		r = w->reserve(w->arg, (uint32_t)to);
+		r = w->reserve(w->arg, (uint32_t)from, (uint32_t)to);
 	for (unsigned i = 0; r == 0 && i < w->nbanks; i++) {
 		uint64_t bank = w->banks_offset + i * w->bank_stride;
 
-		r = reserve_bytes(w, bank, SEG_ORDER_OFFSET + to * sizeof(struct seg_order));
+		if (from == 0)
+			r = reserve_bytes(w, bank, SEG_ORDER_OFFSET);
 		if (r == 0)
-			r = reserve_bytes(w, bank + w->rows_offset, to * w->row_stride);
+			r = reserve_array(w, bank + SEG_ORDER_OFFSET, sizeof(struct seg_order),
+					  from, to);
+		if (r == 0)
+			r = reserve_array(w, bank + w->rows_offset, w->row_stride, from, to);
 	}
 	if (r == 0)
 		w->reserved = (uint32_t)to;

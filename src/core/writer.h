@@ -37,9 +37,9 @@ struct writer_options {
 	unsigned nsections;
 	/* Fills those sections, before the file lies at its path. 0 or -errno. */
 	int (*prepare)(void *arg, struct writer *w);
-	/* Reserves what else the slots below n need; called before any of them is given out. 0 or
-	 * -errno. */
-	int (*reserve)(void *arg, uint32_t n);
+	/* Reserves what else the slots from .. to-1 need, before any of them is given out. 0 or
+	 * -errno; then it is called again for them. */
+	int (*reserve)(void *arg, uint32_t from, uint32_t to);
 	void *arg;
 };
 

@@ -18,15 +18,18 @@
 #define HOT_SIZE             SEG_PAGE
 _Static_assert(sizeof(struct freshet_hot) <= HOT_SIZE, "the hot part is one page");
 
-/* Memory for the cells and lives of the group slots below n. */
-static int reserve(void *arg, uint32_t n)
+/* Memory for the cells and lives of the group slots from .. to-1. */
+static int reserve(void *arg, uint32_t from, uint32_t to)
 {
-	struct freshet_tree *t = arg;
-	int r = writer_reserve(t->writer, t->lives, (size_t)n * sizeof(struct seg_life));
+	const struct freshet_tree *t = arg;
+	const size_t n = to - from, cell = t->cells.cell_size;
+	int r = writer_reserve(t->writer, t->lives + from * sizeof(struct seg_life),
+			       n * sizeof(struct seg_life));
 
 	for (uint32_t slot = 0; r == 0 && slot < t->cells.slots; slot++)
-		r = writer_reserve(t->writer, t->cell_memory + slot * t->cells.cells_stride,
-				   (size_t)n * t->cells.cell_size);
+		r = writer_reserve(t->writer,
+				   t->cell_memory + slot * t->cells.cells_stride + from * cell,
+				   n * cell);
 	return r;
 }
 
