@@ -100,8 +100,8 @@ static bool set_segment_dirs(struct config *c, const char *value)
 {
 	unsigned count = 0;
 
-	for (const char *p = value; p; p = strchr(p, ':')) {
-		p += *p == ':';
+	for (const char *p = value, *colon = p; colon; p = colon + 1) {
+		colon = strchr(p, ':');
 		if (*p != '/' || ++count > SEGMENT_DIRS_MAX)
 			return false;
 	}

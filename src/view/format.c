@@ -34,7 +34,11 @@ void format_time(uint64_t ns, char *buf, size_t size)
 /* To three digits. */
 static void add_unit(double value, const char *unit, char *buf, size_t size)
 {
-	snprintf(buf, size, "%.*f%s", value < 9.995 ? 2 : value < 99.95 ? 1 : 0, value, unit);
+	snprintf(buf, size, "%.*f%s",
+		 fabs(value) < 9.995   ? 2
+		 : fabs(value) < 99.95 ? 1
+				       : 0,
+		 value, unit);
 }
 
 void format_duration(uint64_t ns, char *buf, size_t size)

@@ -22,7 +22,8 @@ TEST(whole_file)
 
 	EXPECT(parse(&c,
 		     "# comment\n\n  interval = 250ms\r\nsource=files\n\troot =  /a b/c=d \n"
-		     "listen = [::1]:0\nsegment=other\nmax-groups = 12\nmax-cpu = 0",
+		     "listen = [::1]:0\nsegment=other\nsegment-dirs = /a:/b c\nmax-groups = "
+		     "12\nmax-cpu = 0",
 		     why) == 0,
 	       "%s", why);
 	EXPECT_EQ(c.interval_ns, 250000000);
@@ -30,6 +31,7 @@ TEST(whole_file)
 	EXPECT(strcmp(c.root, "/a b/c=d") == 0, "%s", c.root);
 	EXPECT(strcmp(c.listen, "[::1]:0") == 0, "%s", c.listen);
 	EXPECT(strcmp(c.segment, "other") == 0, "%s", c.segment);
+	EXPECT(strcmp(c.segment_dirs, "/a:/b c") == 0, "%s", c.segment_dirs);
 	EXPECT_EQ(c.max_groups, 12);
 	EXPECT_EQ(c.max_cpu, 0);
 }
@@ -44,8 +46,38 @@ TEST(defaults)
 	EXPECT_EQ(c.source, COLLECT_AUTO);
 	EXPECT(strcmp(c.listen, "127.0.0.1:9753") == 0);
 	EXPECT(strcmp(c.segment, "host") == 0);
+	EXPECT(strcmp(c.segment_dirs, "") == 0);
 	EXPECT_EQ(c.max_groups, 65536);
 	EXPECT_EQ(c.max_cpu, 10);
+}
+
+TEST(directories)
+{
+	static const char *const good[] = { "/", "/a", "/a:/b",
+					    "/1:/2:/3:/4:/5:/6:/7:/8:/9:/10:/11:/12"
+					    ":/13:/14:/15:/16" };
+	static const char *const bad[] = { "",
+					   "a",
+					   ":/a",
+					   "/a:",
+					   "/a::/b",
+					   "/a:b",
+					   "/1:/2:/3:/4:/5:/6:/7:/8:/9:/10:/11:/12:/13:/14:/15:/16:"
+					   "/17" };
+	struct config c;
+	char why[512];
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(*good); i++) {
+		config_defaults(&c);
+		EXPECT(config_set(&c, "segment-dirs", good[i], why, sizeof(why)) == 0, "%s", why);
+		EXPECT(strcmp(c.segment_dirs, good[i]) == 0);
+	}
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		config_defaults(&c);
+		EXPECT(config_set(&c, "segment-dirs", bad[i], why, sizeof(why)) == -EINVAL, "%s",
+		       bad[i]);
+		EXPECT(strstr(why, "directories"), "%s", why);
+	}
 }
 
 TEST(addresses)
@@ -125,7 +157,7 @@ TEST(errors_name_the_place_and_the_remedy)
 		{ " = 1s", "f.conf:1: there is no option's name before \"=\"" },
 		{ "intervall = 1s",
 		  "f.conf:1: intervall: no such option; known are root, source, interval, listen, "
-		  "segment, max-groups, max-cpu" },
+		  "segment, segment-dirs, max-groups, max-cpu" },
 	};
 	struct config c;
 	char why[512];

@@ -9,6 +9,60 @@
 #include "tap.h"
 #include "view/safe.h"
 
+TEST(durations_and_counts)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} durations[] = { { 0, "0ns" },
+			  { 999, "999ns" },
+			  { 1000, "1.00us" },
+			  { 9994, "9.99us" },
+			  { 9996, "10.0us" },
+			  { 99960, "100us" },
+			  { 999499, "999us" },
+			  { 999501, "1.00ms" },
+			  { 17300000, "17.3ms" },
+			  { 1000000000, "1.00s" },
+			  { 9999000000000, "9999s" },
+			  { 18000000000000, "5h" },
+			  { UINT64_MAX - 1, "5124096h" },
+			  { UINT64_MAX, "inf" } };
+	static const struct {
+		double value;
+		const char *text;
+	} counts[] = { { NAN, "-" },
+		       { 0, "0" },
+		       { 0.5, "0.5" },
+		       { -3, "-3" },
+		       { 9999, "9999" },
+		       { 9999.4, "9999.4" },
+		       { 10000, "10.0k" },
+		       { -12345, "-12.3k" },
+		       { 999600, "1.00M" },
+		       { 4.56e9, "4.56G" },
+		       { 18446744073709551615.0, "18.4E" } };
+	char buf[32];
+
+	for (size_t i = 0; i < sizeof(durations) / sizeof(durations[0]); i++) {
+		format_duration(durations[i].ns, buf, sizeof(buf));
+		EXPECT(!strcmp(buf, durations[i].text), "%s, wanted %s", buf, durations[i].text);
+	}
+	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+		format_count(counts[i].value, buf, sizeof(buf));
+		EXPECT(!strcmp(buf, counts[i].text), "%s, wanted %s", buf, counts[i].text);
+	}
+}
+
+TEST(keys_say_their_unit)
+{
+	EXPECT_EQ(format_divisor("usage_usec", FRESHET_NANOSECONDS), 1000);
+	EXPECT_EQ(format_divisor("core_sched.force_idle_usec", FRESHET_NANOSECONDS), 1000);
+	EXPECT_EQ(format_divisor("usage_usec", FRESHET_COUNT), 1);
+	EXPECT_EQ(format_divisor("latency", FRESHET_NANOSECONDS), 1);
+	EXPECT_EQ(format_divisor("ns", FRESHET_NANOSECONDS), 1);
+}
+
 TEST(numbers_as_text)
 {
 	static const struct {

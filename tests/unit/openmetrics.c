@@ -7,10 +7,23 @@
 #include "tap.h"
 #include "unit/view_tree.h"
 
+static const struct metrics_schema schema = {
+	.prefix = "cgroup", .label = "cgroup", .stats = stats, .nstats = NSTATS
+};
+
+static const struct freshet_histogram histogram = HISTOGRAM;
+
+static const struct metrics_schema program = { .prefix = "freshet_x",
+					       .label = "group",
+					       .stats = stats,
+					       .nstats = NSTATS,
+					       .histograms = &histogram,
+					       .nhistograms = 1 };
+
 static const char *rendered(struct buf *b, enum metrics_format format, size_t at)
 {
 	buf_clear(b);
-	metrics_groups(b, format, "cgroup", stats, NSTATS, entries, at);
+	metrics_groups(b, format, &schema, entries, at);
 	metrics_end(b, format);
 	buf_char(b, '\0');
 	return b->error || !b->data ? "error" : b->data;
@@ -94,14 +107,14 @@ TEST(paths_that_are_too_long_are_left_out)
 	struct buf b = BUF_INIT;
 
 	chain_make(chain);
-	metrics_groups(&b, METRICS_TEXT, "cgroup", stats, NSTATS, chain, 0);
+	metrics_groups(&b, METRICS_TEXT, &schema, chain, 0);
 	buf_char(&b, '\0');
 	REQUIRE(!b.error);
 	EXPECT_EQ(times_in(b.data, b.len, sample, strlen(sample)), 1 + FITS + 1);
 	EXPECT(strstr(b.data, "{cgroup=\"/b\"} 5\n"), "%s", b.data);
 	buf_clear(&b);
 	/* a subtree: what is above counts */
-	metrics_groups(&b, METRICS_TEXT, "cgroup", stats, NSTATS, chain, FITS);
+	metrics_groups(&b, METRICS_TEXT, &schema, chain, FITS);
 	EXPECT_EQ(times_in(b.data, b.len, sample, strlen(sample)), 1);
 	buf_free(&b);
 }
@@ -116,6 +129,80 @@ TEST(absent_is_absent)
 	buf_free(&b);
 }
 
+#define DELAY "freshet_x_cpu_delay_seconds"
+
+TEST(histograms)
+{
+	struct buf b = BUF_INIT;
+	struct metrics_schema without = program;
+
+	EXPECT_EQ(freshet_buckets(1, 2, 5), histogram.buckets);
+	metrics_groups(&b, METRICS_OPENMETRICS, &program, program_entries, 0);
+	buf_char(&b, '\0');
+	REQUIRE(!b.error);
+	same(strstr(b.data, "# HELP " DELAY " "),
+	     "# HELP " DELAY " Waits.\n"
+	     "# TYPE " DELAY " histogram\n"
+	     "# UNIT " DELAY " seconds\n" DELAY "_bucket{group=\"/\",le=\"0.000000003\"} 0\n" DELAY
+	     "_bucket{group=\"/\",le=\"0.000000007\"} 1\n" DELAY
+	     "_bucket{group=\"/\",le=\"0.000000011\"} 3\n" DELAY
+	     "_bucket{group=\"/\",le=\"0.000000015\"} 3\n" DELAY
+	     "_bucket{group=\"/\",le=\"0.000000023\"} 3\n" DELAY
+	     "_bucket{group=\"/\",le=\"0.000000031\"} 4\n" DELAY
+	     "_bucket{group=\"/\",le=\"+Inf\"} 7\n" DELAY "_count{group=\"/\"} 7\n" DELAY
+	     "_sum{group=\"/\"} 0.000003058\n" DELAY
+	     "_bucket{group=\"/a\",le=\"0.000000003\"} 0\n" DELAY
+	     "_bucket{group=\"/a\",le=\"0.000000007\"} 1\n" DELAY
+	     "_bucket{group=\"/a\",le=\"0.000000011\"} 3\n" DELAY
+	     "_bucket{group=\"/a\",le=\"0.000000015\"} 3\n" DELAY
+	     "_bucket{group=\"/a\",le=\"0.000000023\"} 3\n" DELAY
+	     "_bucket{group=\"/a\",le=\"0.000000031\"} 4\n" DELAY
+	     "_bucket{group=\"/a\",le=\"+Inf\"} 7\n" DELAY "_count{group=\"/a\"} 7\n" DELAY
+	     "_sum{group=\"/a\"} 0.000003058\n" DELAY "_bucket{group=\"/" FFFD
+	     "\",id=\"3\",le=\"0.000000003\"} 0\n" DELAY "_bucket{group=\"/" FFFD
+	     "\",id=\"3\",le=\"0.000000007\"} 0\n" DELAY "_bucket{group=\"/" FFFD
+	     "\",id=\"3\",le=\"0.000000011\"} 0\n" DELAY "_bucket{group=\"/" FFFD
+	     "\",id=\"3\",le=\"0.000000015\"} 0\n" DELAY "_bucket{group=\"/" FFFD
+	     "\",id=\"3\",le=\"0.000000023\"} 0\n" DELAY "_bucket{group=\"/" FFFD
+	     "\",id=\"3\",le=\"0.000000031\"} 0\n" DELAY "_bucket{group=\"/" FFFD
+	     "\",id=\"3\",le=\"+Inf\"} 0\n" DELAY "_count{group=\"/" FFFD "\",id=\"3\"} 0\n" DELAY
+	     "_sum{group=\"/" FFFD "\",id=\"3\"} 0\n");
+	buf_clear(&b);
+
+	without.without = BIT(USAGE);
+	without.without_histograms = 1;
+	metrics_groups(&b, METRICS_TEXT, &without, program_entries, 0);
+	EXPECT_EQ(b.len, 0);
+	buf_free(&b);
+}
+
+/* A bound of a count is a float, too, or the same series would have two names. */
+TEST(bounds_have_a_point)
+{
+	struct freshet_histogram count = histogram;
+	struct metrics_schema counts = program;
+	struct buf b = BUF_INIT;
+
+	count.unit = FRESHET_COUNT;
+	counts.histograms = &count;
+	metrics_groups(&b, METRICS_TEXT, &counts, program_entries, 0);
+	buf_char(&b, '\0');
+	EXPECT(strstr(b.data, "freshet_x_cpu_delay_bucket{group=\"/\",le=\"31.0\"} 4\n"), "%s",
+	       b.data);
+	EXPECT(strstr(b.data, "freshet_x_cpu_delay_sum{group=\"/\"} 3058\n"), "%s", b.data);
+	buf_free(&b);
+}
+
+TEST(help_that_is_no_utf8)
+{
+	struct buf b = BUF_INIT;
+
+	metrics_family(&b, METRICS_TEXT, "x", METRICS_GAUGE, NULL, "a\xff\n");
+	buf_char(&b, '\0');
+	same(b.data, "# HELP x a" FFFD "\\n\n# TYPE x gauge\n");
+	buf_free(&b);
+}
+
 TEST(bytes_that_are_no_utf8)
 {
 	static const struct {
@@ -123,11 +210,11 @@ TEST(bytes_that_are_no_utf8)
 	} cases[] = {
 		{ "\xc3\xa9", "\xc3\xa9" },
 		{ "\xf0\x9f\x8c\x8a", "\xf0\x9f\x8c\x8a" },
-		{ "\xc0\xaf", FFFD FFFD },		     /* overlong */
-		{ "\xe0\x80\xaf", FFFD FFFD FFFD },	     /* overlong */
-		{ "\xed\xa0\x80", FFFD FFFD FFFD },	     /* surrogate */
+		{ "\xc0\xaf", FFFD FFFD },                   /* overlong */
+		{ "\xe0\x80\xaf", FFFD FFFD FFFD },          /* overlong */
+		{ "\xed\xa0\x80", FFFD FFFD FFFD },          /* surrogate */
 		{ "\xf4\x90\x80\x80", FFFD FFFD FFFD FFFD }, /* above U+10FFFF */
-		{ "\xe2\x82", FFFD FFFD },		     /* cut short */
+		{ "\xe2\x82", FFFD FFFD },                   /* cut short */
 		{ "a\x80z", "a" FFFD "z" },
 	};
 

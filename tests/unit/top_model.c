@@ -10,6 +10,16 @@
 
 enum { USAGE, USER, SYSTEM, THROTTLED, NSTATS };
 
+static const struct freshet_stat stats[NSTATS] = {
+	[USAGE] = { "cpu", "usage", "usage_usec", "", FRESHET_COUNTER, FRESHET_NANOSECONDS, 0 },
+	[USER] = { "cpu", "user", "user_usec", "", FRESHET_COUNTER, FRESHET_NANOSECONDS, 0 },
+	[SYSTEM] = { "cpu", "system", "system_usec", "", FRESHET_COUNTER, FRESHET_NANOSECONDS, 0 },
+	[THROTTLED] = { "cpu", "throttled", "throttled_usec", "", FRESHET_COUNTER,
+			FRESHET_NANOSECONDS, 0 },
+};
+
+static struct top_columns columns;
+
 #define MAX 20
 
 /* A tree under construction: groups are added in pre-order. */
@@ -25,8 +35,9 @@ static void begin(struct tree *t, uint64_t pass, uint64_t second)
 	*t = (struct tree){ 0 };
 	t->pass.moment.pass = pass;
 	t->pass.moment.begin_ns = second * NSEC_PER_SEC;
-	for (int c = 0; c < TOP_NCOLUMNS; c++)
-		t->pass.column[c] = c;
+	if (!columns.count)
+		top_columns_host(stats, NSTATS, &columns);
+	t->pass.columns = &columns;
 	t->pass.identity[0] = 1;
 }
 
@@ -88,7 +99,8 @@ static const char *shown(const struct top_model *m)
 
 static const struct top_group *group(const struct top_model *m, const char *name)
 {
-	static const struct top_group none = { .percent = { -1, -1, -1, -1 } };
+	static struct top_cell no_cell[TOP_HOST_COLUMNS] = { { .number = -1 }, { .number = -1 } };
+	static const struct top_group none = { .cell = no_cell };
 	size_t n;
 	const struct top_group *g = top_model_groups(m, &n);
 
@@ -148,8 +160,8 @@ TEST(no_rate_before_a_second_pass)
 	REQUIRE(top_model_new(&m) == 0);
 	sample(&t, 1);
 	EXPECT_EQ(give(m, &t), 1);
-	EXPECT(isnan(group(m, "a1")->percent[TOP_USAGE]));
-	EXPECT_EQ(group(m, "a1")->value[TOP_USAGE], 1000 * NSEC_PER_MSEC);
+	EXPECT(isnan(group(m, "a1")->cell[TOP_USAGE].number));
+	EXPECT_EQ(group(m, "a1")->cell[TOP_USAGE].value, 1000 * NSEC_PER_MSEC);
 	top_model_free(m);
 }
 
@@ -157,12 +169,12 @@ TEST(rates_are_differences_over_the_time_between_passes)
 {
 	struct top_model *m = model();
 
-	EXPECT(fabs(group(m, "a1")->percent[TOP_USAGE] - 50) < 1e-9);
-	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 90) < 1e-9);
-	EXPECT(fabs(group(m, "b")->percent[TOP_USER] - 60) < 1e-6);
-	EXPECT(fabs(group(m, "b")->percent[TOP_SYSTEM] - 30) < 1e-6);
-	EXPECT(group(m, "c1")->percent[TOP_USAGE] == 0);
-	EXPECT(isnan(group(m, "b")->percent[TOP_THROTTLED]), "absent is not 0");
+	EXPECT(fabs(group(m, "a1")->cell[TOP_USAGE].number - 50) < 1e-9);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USAGE].number - 90) < 1e-9);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USER].number - 60) < 1e-6);
+	EXPECT(fabs(group(m, "b")->cell[TOP_SYSTEM].number - 30) < 1e-6);
+	EXPECT(group(m, "c1")->cell[TOP_USAGE].number == 0);
+	EXPECT(isnan(group(m, "b")->cell[TOP_THROTTLED].number), "absent is not 0");
 	top_model_free(m);
 }
 
@@ -173,7 +185,7 @@ TEST(the_same_pass_again_keeps_rates)
 
 	sample(&t, 2);
 	EXPECT_EQ(give(m, &t), 0);
-	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 90) < 1e-9);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USAGE].number - 90) < 1e-9);
 	top_model_free(m);
 }
 
@@ -197,23 +209,23 @@ TEST(rates_of_passes_close_together_are_held)
 	REQUIRE(top_model_new(&m) == 0);
 	give_b(m, 1, 0, 1000);
 	EXPECT_EQ(give_b(m, 2, 1, 1010), 1);
-	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]), "no base that old yet");
-	EXPECT_EQ(group(m, "b")->value[TOP_USAGE], 1010 * NSEC_PER_MSEC);
+	EXPECT(isnan(group(m, "b")->cell[TOP_USAGE].number), "no base that old yet");
+	EXPECT_EQ(group(m, "b")->cell[TOP_USAGE].value, 1010 * NSEC_PER_MSEC);
 	give_b(m, 3, 99, 1040);
-	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
+	EXPECT(isnan(group(m, "b")->cell[TOP_USAGE].number));
 
 	give_b(m, 4, 100, 1050); /* the base is pass 1 */
-	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 50) < 1e-9, "%f",
-	       group(m, "b")->percent[TOP_USAGE]);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USAGE].number - 50) < 1e-9, "%f",
+	       group(m, "b")->cell[TOP_USAGE].number);
 	give_b(m, 5, 101, 1060); /* now it is pass 4 */
-	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 50) < 1e-9, "held: %f",
-	       group(m, "b")->percent[TOP_USAGE]);
-	EXPECT_EQ(group(m, "b")->value[TOP_USAGE], 1060 * NSEC_PER_MSEC);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USAGE].number - 50) < 1e-9, "held: %f",
+	       group(m, "b")->cell[TOP_USAGE].number);
+	EXPECT_EQ(group(m, "b")->cell[TOP_USAGE].value, 1060 * NSEC_PER_MSEC);
 	give_b(m, 6, 101, 1060); /* at the same time */
-	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 50) < 1e-9);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USAGE].number - 50) < 1e-9);
 	give_b(m, 7, 225, 1150);
-	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 80) < 1e-9, "%f",
-	       group(m, "b")->percent[TOP_USAGE]);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USAGE].number - 80) < 1e-9, "%f",
+	       group(m, "b")->cell[TOP_USAGE].number);
 	top_model_free(m);
 }
 
@@ -227,12 +239,12 @@ TEST(a_group_that_came_after_the_base_has_no_rate)
 	add(&t, 1, 0, "", 0);
 	give(m, &t);
 	give_b(m, 2, 50, 1000);
-	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
+	EXPECT(isnan(group(m, "b")->cell[TOP_USAGE].number));
 	give_b(m, 3, 150, 1100);
-	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
+	EXPECT(isnan(group(m, "b")->cell[TOP_USAGE].number));
 	give_b(m, 4, 250, 1110);
-	EXPECT(fabs(group(m, "b")->percent[TOP_USAGE] - 10) < 1e-9, "%f",
-	       group(m, "b")->percent[TOP_USAGE]);
+	EXPECT(fabs(group(m, "b")->cell[TOP_USAGE].number - 10) < 1e-9, "%f",
+	       group(m, "b")->cell[TOP_USAGE].number);
 	top_model_free(m);
 }
 
@@ -249,7 +261,7 @@ TEST(a_restarted_producer_starts_rates_anew_and_keeps_folds)
 	t.pass.moment.pass = 1;
 	t.pass.moment.begin_ns += NSEC_PER_SEC;
 	EXPECT_EQ(give(m, &t), 1);
-	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
+	EXPECT(isnan(group(m, "b")->cell[TOP_USAGE].number));
 	EXPECT(group(m, "a")->folded);
 	EXPECT(!strcmp(selected(m), "a"), "%s", selected(m));
 	/* also when the pass number is the same one as before */
@@ -269,8 +281,8 @@ TEST(a_counter_that_fell_has_no_rate)
 	t.pass.moment.pass = 3;
 	t.pass.moment.begin_ns = 14 * NSEC_PER_SEC;
 	EXPECT_EQ(give(m, &t), 1);
-	EXPECT(isnan(group(m, "b")->percent[TOP_USAGE]));
-	EXPECT(group(m, "c")->percent[TOP_USAGE] == 0);
+	EXPECT(isnan(group(m, "b")->cell[TOP_USAGE].number));
+	EXPECT(group(m, "c")->cell[TOP_USAGE].number == 0);
 	top_model_free(m);
 }
 
@@ -286,12 +298,12 @@ TEST(groups_appear_without_a_rate_and_vanish)
 	/* the name of a removed group, another group */
 	add(&t, 99, 0, "a", 5000);
 	EXPECT_EQ(give(m, &t), 1);
-	EXPECT(isnan(group(m, "new")->percent[TOP_USAGE]));
-	EXPECT(isnan(group(m, "a")->percent[TOP_USAGE]));
-	EXPECT(group(m, "b")->percent[TOP_USAGE] == 0);
+	EXPECT(isnan(group(m, "new")->cell[TOP_USAGE].number));
+	EXPECT(isnan(group(m, "a")->cell[TOP_USAGE].number));
+	EXPECT(group(m, "b")->cell[TOP_USAGE].number == 0);
 	/* what has no rate comes last, by name; both ways round */
 	EXPECT_SHOWN(m, "/ [b a new]");
-	top_model_sort(m, TOP_BY_CPU, true);
+	top_model_sort(m, TOP_USAGE, true);
 	EXPECT_SHOWN(m, "/ [b a new]");
 	top_model_free(m);
 }
@@ -302,10 +314,10 @@ TEST(trees_sort_siblings)
 	bool reverse;
 
 	EXPECT_SHOWN(m, "/ [b a [a1 a2] c [c1]]");
-	top_model_sort(m, TOP_BY_CPU, true);
+	top_model_sort(m, TOP_USAGE, true);
 	EXPECT_SHOWN(m, "/ [c [c1] a [a2 a1] b]");
-	EXPECT(top_model_sorted_by(m, &reverse) == TOP_BY_CPU && reverse);
-	top_model_sort(m, TOP_BY_TIME, false);
+	EXPECT(top_model_sorted_by(m, &reverse) == TOP_USAGE && reverse);
+	top_model_sort(m, TOP_TIME, false);
 	EXPECT_SHOWN(m, "/ [c [c1] a [a2 a1] b]");
 	top_model_sort(m, TOP_BY_NAME, false);
 	EXPECT_SHOWN(m, "/ [a [a1 a2] b c [c1]]");
@@ -324,7 +336,7 @@ TEST(flat_lists_sort_all)
 	EXPECT_SHOWN(m, "/ a a1 a2 b c c1");
 	top_model_filter(m, "/A");
 	EXPECT_SHOWN(m, "a a1 a2");
-	top_model_sort(m, TOP_BY_CPU, false);
+	top_model_sort(m, TOP_USAGE, false);
 	EXPECT_SHOWN(m, "a a1 a2");
 	top_model_free(m);
 }
@@ -386,7 +398,7 @@ TEST(the_selection_follows_its_group)
 	EXPECT(!strcmp(selected(m), "a1"), "%s", selected(m));
 	top_model_sort(m, TOP_BY_NAME, true);
 	EXPECT(!strcmp(selected(m), "a1"), "%s", selected(m));
-	top_model_sort(m, TOP_BY_CPU, false);
+	top_model_sort(m, TOP_USAGE, false);
 	EXPECT_EQ(top_model_selected(m), 3);
 
 	/* its ancestor is folded by another way than itself: a pass brings folds along */
@@ -536,7 +548,7 @@ TEST(an_empty_model_answers)
 	REQUIRE(top_model_new(&m) == 0);
 	top_model_rows(m, &n);
 	EXPECT_EQ(n, 0);
-	top_model_sort(m, TOP_BY_TIME, true);
+	top_model_sort(m, TOP_TIME, true);
 	top_model_filter(m, "x");
 	top_model_fold(m);
 	top_model_move(m, 1);

@@ -45,6 +45,22 @@ static const struct freshet_entry entries[] = {
 	{ { 6, 1 }, 20, 0, 1, 1, "b", values[6], 0 },
 };
 
+/* The same with a histogram behind the columns: linear up to 3, then two buckets a power of two. */
+#define HISTOGRAM                                                                               \
+	{                                                                                       \
+		"cpu", "delay", "delay_usec", "Waits.", FRESHET_NANOSECONDS, 1, 2, 5, 7, NSTATS \
+	}
+
+/* below 4, 8, 12, 16, 24, 32, the rest; the sum: 1 of 7, 2 of 10, 1 of 31, 3 of 1000 */
+static const uint64_t observed[NSTATS + 8] = { [USAGE] = 5, [NSTATS] = 0, 1, 2, 0, 0, 1, 3, 3058 };
+static const uint64_t unobserved[NSTATS + 8] = { 0 };
+
+static const struct freshet_entry program_entries[] = {
+	{ { 0, 1 }, 1, 0, 3, 0, "", observed, BIT(USAGE) },
+	{ { 1, 1 }, 2, 0, 1, 1, "a", observed, BIT(USAGE) },
+	{ { 2, 1 }, 3, 0, 1, 1, "\xff", unobserved, BIT(USAGE) },
+};
+
 /* A chain of names of 255 bytes, as long again as a path can be, and then /b: entries of `chain`. */
 #define CHAIN 32u
 #define FITS  15u /* names that a path has room for */
