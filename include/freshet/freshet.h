@@ -42,7 +42,7 @@
  * does. It starts again when the producer has published more than nbanks - 2 passes while it ran
  * (2 with the default of 4 banks), which takes a reader that was itself held up for that long; after
  * FRESHET_MAX_TRIES it gives -EAGAIN. A tree's flushes, creations and removals keep at least four
- * times their own duration between them.
+ * times the CPU time they take between them.
  *
  * Results are 0 or a negative errno; outputs are written only on success, but for arrays (values,
  * children, paths), whose contents are then undefined. The library does not log, exit, or read the
@@ -411,7 +411,7 @@ FRESHET_API int freshet_remove(struct freshet_tree *tree, const struct freshet_h
 /*
  * Moves what was updated into the totals. Never needed for a right answer: it makes reads of groups
  * with many updated descendants cheap again, and freshet_read_total() young. Threads that call at
- * the same time share a flush. Waits until four times the last one's duration have passed.
+ * the same time share a flush. Waits until four times the last one's CPU time have passed.
  * -ECHILD; -errno of membarrier(2): nothing is lost, try again.
  */
 FRESHET_API int freshet_flush(struct freshet_tree *tree);

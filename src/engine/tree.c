@@ -6,7 +6,6 @@
 #include <sys/mman.h>
 
 #include "base/atomics.h"
-#include "base/clock.h"
 #include "base/cpus.h"
 #include "base/where.h"
 #include "engine/tree.h"
@@ -248,7 +247,7 @@ int freshet_open(const char *path, const struct freshet_schema *schema,
 		r = groups_make_root(t);
 	if (r == 0) {
 		writer_epoch(t->writer, FIRST_EPOCH);
-		publish(t, clock_ns());
+		publish(t, publish_wait(t));
 		/* Without /proc, by its path: nobody else puts a file there, we hold the lock. */
 		r = freshet_attach_fd(writer_fd(t->writer), &t->view);
 		if (r == -ENOENT && path)

@@ -71,6 +71,7 @@ struct freshet_tree {
 	bool flipped;
 	uint64_t flushes;   /* begun; atomic: read without the lock */
 	uint64_t not_before_ns; /* the next publication */
+	uint64_t work_began_ns; /* for this one, CPU time of its thread */
 
 	struct freshet_tree *next, **link; /* list of trees, fork.c */
 };
@@ -86,7 +87,7 @@ void fork_register(struct freshet_tree *t);
 void fork_unregister(struct freshet_tree *t);
 
 /* publish.c. All under the lock. */
-/* Waits until a publication may begin; returns now. */
+/* Waits until a publication may begin; returns now. Called by the thread that will publish. */
 uint64_t publish_wait(struct freshet_tree *t);
 /* Publishes the rows, and the tree's shape if it has changed. began: what publish_wait() gave. */
 void publish(struct freshet_tree *t, uint64_t began);
