@@ -341,7 +341,7 @@ struct freshet_options {
 	size_t size;              /* of this structure */
 	const char *producer;     /* the program's name, at most 63 bytes */
 	unsigned max_groups;      /* 0: 1024 */
-	unsigned fallback_slots;  /* updates that can be under way at once without rseq; 0: 16, or
+	unsigned fallback_slots;  /* updates that can be under way at once without rseq; 0: 8, or
 				     64 where nothing else runs; at most 1024 */
 	enum freshet_backend backend; /* FRESHET_RSEQ: -EOPNOTSUPP where there is none */
 };

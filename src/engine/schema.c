@@ -154,7 +154,7 @@ static void add_counter(struct schema *s, unsigned stat)
 
 static int lay_out(const struct freshet_schema *in, struct schema *s)
 {
-	unsigned next, n, size;
+	unsigned next, n;
 
 	for (unsigned i = 0; i < s->nstats; i += n) {
 		n = set_size(in, i);
@@ -188,10 +188,8 @@ static int lay_out(const struct freshet_schema *in, struct schema *s)
 		add_part(s, PART_WORDS, h->buckets + 1u, next);
 		next += h->buckets + 1u;
 	}
-	/* Small cells share cache lines with others of the same CPU only, and lie in one. */
-	for (size = 16; size < 8 * next && size < 64;)
-		size *= 2;
-	s->cell_size = (unsigned)seg_round(8 * next, size);
+	/* Whole cache lines: who reads a group flat out disturbs no other group's updates. */
+	s->cell_size = (unsigned)seg_round(8 * next, 64);
 	return 0;
 }
 

@@ -11,7 +11,7 @@
 #include "engine/tree.h"
 
 #define DEFAULT_GROUPS       1024u
-#define DEFAULT_FALLBACK     16u /* beside rseq */
+#define DEFAULT_FALLBACK     8u /* beside rseq */
 #define DEFAULT_ALL_FALLBACK 64u
 #define MAX_FALLBACK         1024u
 #define HOT_SIZE             SEG_PAGE
