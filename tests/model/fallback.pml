@@ -23,7 +23,11 @@
 #define FLUSHES 3
 #endif
 #ifndef DEPTH
+#ifdef WEAK
+#define DEPTH (4 + SLOTS)
+#else
 #define DEPTH (3 + SLOTS)
+#endif
 #endif
 
 #define F        THREADS /* the flusher's CPU; each thread has its own */
@@ -36,6 +40,17 @@
 #define CELL(s)  (2 + N + N * (SLOTS + 1) + SLOTS + (s))
 #define WORDS    (2 + N + N * (SLOTS + 1) + 2 * SLOTS)
 
+#ifdef BUG_BIT_AFTER
+#define LOOSE
+#define drained(a) completed = completed + (a >= OWNER(0) && a < CELL(0) && mem[a] == 0)
+#endif
+#ifdef BUG_SHARED_CELL
+#define LOOSE
+#endif
+#ifdef LOOSE
+byte completed; /* updates */
+#endif
+
 #include "tso.pml"
 
 #if SLOTS == 2
@@ -45,6 +60,20 @@
 #endif
 
 bool done[THREADS];
+
+inline set_bit(t, k, s)
+{
+	if
+	:: mem[BIT(k, s)] == 0 -> store(t, BIT(k, s), 1)
+	:: else
+	fi
+}
+
+inline add(t, s)
+{
+	load(t, CELL(s), to_);
+	store_release(t, CELL(s), to_ + 1)
+}
 
 proctype thread(byte t)
 {
@@ -56,7 +85,7 @@ proctype thread(byte t)
 		/* No claim: an atomic add to the one shared cell, then an atomic or of the bit. */
 		d_step { empty(t) -> mem[CELL(0)] = mem[CELL(0)] + 1 }
 		x = mem[SEL];
-		d_step { empty(t) -> mem[BIT(x % N, 0)] = 1; left--; x = 0 }
+		d_step { empty(t) -> mem[BIT(x % N, 0)] = 1; completed++; left--; x = 0 }
 #else
 #ifdef BUG_WEAK_CLAIM
 		/* The claim need not be visible when the selector is loaded. A slot each, as this
@@ -72,29 +101,18 @@ proctype thread(byte t)
 		fi;
 #endif
 		x = mem[SEL];
+		/* Whether the bit is set is looked up; the stores follow. */
+		atomic {
+			room(t, 3) ->
 #ifdef BUG_BIT_AFTER
-		d_step {
-			room(t, 1) ->
-			load(t, CELL(s), to_);
-			store_release(t, CELL(s), to_ + 1)
-		}
+			add(t, s);
+			set_bit(t, x % N, s);
+#else
+			set_bit(t, x % N, s);
+			add(t, s);
 #endif
-		/* Whether it is set already is looked up first; the look and the store are two steps. */
-		if
-		:: d_step { mem[BIT(x % N, s)] == 1 -> x = 0 }
-		:: d_step { mem[BIT(x % N, s)] == 0 -> skip }
-			atomic { room(t, 1) -> store(t, BIT(x % N, s), 1); x = 0 }
-		fi;
-#ifndef BUG_BIT_AFTER
-		atomic {
-			room(t, 1) ->
-			load(t, CELL(s), to_);
-			store_release(t, CELL(s), to_ + 1)
-		}
-#endif
-		atomic {
-			room(t, 1) ->
 			store_release(t, OWNER(s), 0);
+			x = 0;
 			s = 0;
 			left--
 		}
@@ -195,39 +213,5 @@ proctype flusher()
 	od
 }
 
-#ifdef BUG_NO_RECHECK
-#define VALID true
-#else
-#define VALID (mem[GEN] - gen <= N - 2)
-#endif
-#define ROWS (2 * (SLOTS + 1))
-#define ROW  mem[BIT((gen + s / (SLOTS + 1)) % N, s % (SLOTS + 1))]
-
-proctype reader()
-{
-	byte gen, low, s, sum;
-
-end:	do
-	:: d_step { gen = mem[GEN]; low = VISIBLE }
-	   /* A read that will be refused is given up as soon as that is sure. */
-	   do
-	   :: d_step { VALID && s < ROWS && !ROW -> s++ }
-	   :: d_step { VALID && s < ROWS && ROW -> s = 0 }
-	      do
-	      :: d_step { VALID && s < SLOTS -> sum = sum + mem[CELL(s)]; s++ }
-	      :: d_step { VALID && s == SLOTS -> assert(low <= sum && sum <= VISIBLE) }
-		 break
-	      :: !VALID -> break
-	      od
-	      break
-	   :: d_step {
-		VALID && s == ROWS ->
-		sum = mem[TOTAL(gen % N)];
-		assert(low <= sum && sum <= VISIBLE)
-	      }
-	      break
-	   :: !VALID -> break
-	   od
-	   atomic { gen = 0; low = 0; s = 0; sum = 0 }
-	od
-}
+#define ROWS (SLOTS + 1)
+#include "reader.pml"

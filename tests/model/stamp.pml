@@ -26,7 +26,11 @@
 #define FAILS 1
 #endif
 #ifndef DEPTH
+#ifdef WEAK
+#define DEPTH (3 + SLOTS)
+#else
 #define DEPTH (2 + SLOTS)
+#endif
 #endif
 
 #define F        SLOTS /* the flusher's CPU */
@@ -38,6 +42,12 @@
 #define STAMP(s) (2 + N + N * SLOTS + (s))
 #define CELL(s)  (2 + N + N * SLOTS + SLOTS + (s))
 #define WORDS    (2 + N + N * SLOTS + 2 * SLOTS)
+
+#ifdef BUG_BIT_AFTER
+#define LOOSE
+byte completed; /* updates */
+#define drained(a) completed = completed + (a >= BIT(0, 0) && a < STAMP(0) && mem[a] == 1)
+#endif
 
 #include "tso.pml"
 
@@ -283,40 +293,5 @@ next:		atomic { j = 0; s = 0 }
 	od
 }
 
-#ifdef BUG_NO_RECHECK
-#define VALID true
-#else
-#define VALID (mem[GEN] - gen <= N - 2)
-#endif
-
-proctype reader()
-{
-	byte gen, low, s, sum;
-
-end:	do
-	:: d_step { gen = mem[GEN]; low = VISIBLE }
-	   /* A read that will be refused is given up as soon as that is sure. */
-	   do
-	   :: d_step { VALID && s < 2 * SLOTS && !mem[BIT((gen + s / SLOTS) % N, s % SLOTS)] -> s++ }
-	   :: d_step {
-		VALID && s < 2 * SLOTS && mem[BIT((gen + s / SLOTS) % N, s % SLOTS)] ->
-		s = 0
-	      }
-	      do
-	      :: d_step { VALID && s < SLOTS -> sum = sum + mem[CELL(s)]; s++ }
-	      :: d_step { VALID && s == SLOTS -> assert(low <= sum && sum <= VISIBLE) }
-		 break
-	      :: !VALID -> break
-	      od
-	      break
-	   :: d_step {
-		VALID && s == 2 * SLOTS ->
-		sum = mem[TOTAL(gen % N)];
-		assert(low <= sum && sum <= VISIBLE)
-	      }
-	      break
-	   :: !VALID -> break
-	   od
-	   atomic { gen = 0; low = 0; s = 0; sum = 0 }
-	od
-}
+#define ROWS SLOTS
+#include "reader.pml"

@@ -2,7 +2,8 @@
 /*
  * Memory with a store buffer for each CPU that stores. The model that includes this defines CPUS,
  * WORDS, DEPTH (entries of a buffer) and, if it likes, drained(a), done when a store to word a
- * reaches memory.
+ * reaches memory, and halted(c), whether CPU c has stopped for ever. What its buffer still holds
+ * then are the stores that it did not come to make.
  *
  * store() appends to the CPU's buffer; load() sees the CPU's own newest store, else memory; CPUs that
  * never store read mem[] itself. hardware() moves stores to memory whenever it likes:
@@ -35,6 +36,9 @@ hidden byte ok_;
 
 #ifndef drained
 #define drained(a) skip
+#endif
+#ifndef halted
+#define halted(c) false
 #endif
 
 inline store(c, a, x)
@@ -113,16 +117,16 @@ inline may_pass(c, k)
 	:: else -> break
 	od
 }
-#define PASS(c, k) :: d_step { sb[c].n > (k) -> may_pass(c, k); if :: ok_ -> take(c, k) :: else fi }
+#define PASS(c, k) :: d_step { sb[c].n > (k) && !halted(c) -> may_pass(c, k); if :: ok_ -> take(c, k) :: else fi }
 #endif
 
 /* Branches of hardware()'s loop. */
 #ifdef WEAK
-#if DEPTH > 6
+#if DEPTH > 9
 #error "PASS for the other entries"
 #endif
-#define DRAIN(c) :: d_step { sb[c].n > 0 -> take(c, 0) } \
-	PASS(c, 1) PASS(c, 2) PASS(c, 3) PASS(c, 4) PASS(c, 5)
+#define DRAIN(c) :: d_step { sb[c].n > 0 && !halted(c) -> take(c, 0) } \
+	PASS(c, 1) PASS(c, 2) PASS(c, 3) PASS(c, 4) PASS(c, 5) PASS(c, 6) PASS(c, 7) PASS(c, 8)
 #else
-#define DRAIN(c) :: d_step { sb[c].n > 0 -> take(c, 0) }
+#define DRAIN(c) :: d_step { sb[c].n > 0 && !halted(c) -> take(c, 0) }
 #endif
