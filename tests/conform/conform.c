@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conform DESIGN [--seconds N] [--checks N] [--seed N] [--planted NAME]
+ *
+ * Checks the promises of DESIGN section 1 of a design of statistics: updates in one process
+ * (producer.c), reads in it and in this one, which has nothing but a read-only mapping, and which
+ * stops the other one now and then and goes on reading. Each round ends with everything at rest and
+ * every number compared with the books. Ends after some seconds, or when Fresh, Whole and Monotone
+ * have been checked so many times each; with --planted, as soon as something is wrong: then it is an
+ * error if nothing is.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "conform/world.h"
+
+#define ROUND_NS (700 * (NSEC_PER_SEC / 1000))
+#define MINE     (READERS - 1) /* readers of this process */
+
+struct world *world;
+const struct design *design;
+
+static const struct design *const designs[] = { &freshet_rseq, &freshet_fallback };
+
+static struct options {
+	uint64_t ns, checks;
+	const char *planted;
+} options = { .ns = 3 * NSEC_PER_SEC };
+
+static pid_t producer;
+static struct reader_thread readers[MINE];
+
+static bool enough(uint64_t until)
+{
+	if (options.planted && all_wrong())
+		return true;
+	if (options.checks)
+		return checks_of(FRESH) >= options.checks && checks_of(WHOLE) >= options.checks &&
+		       checks_of(MONOTONE) >= options.checks;
+	return clock_ns() >= until;
+}
+
+static bool producer_ended(void)
+{
+	int status;
+
+	if (producer == 0 || waitpid(producer, &status, WNOHANG) != producer)
+		return producer == 0;
+	printf("# the updating process ended: status %x\n", (unsigned)status);
+	producer = 0;
+	return true;
+}
+
+/* Until the other process has come to rest in this round. */
+static bool wait_rest(uint32_t round)
+{
+	while (load_acquire(&world->rested) != round + 1 || world->error) {
+		if (load_acquire(&world->error)) {
+			printf("# the updating process: %s\n", strerror((int)-world->error));
+			return false;
+		}
+		if (producer_ended())
+			return false;
+		usleep(500);
+	}
+	return true;
+}
+
+static void *read_all(void *arg)
+{
+	while (phase_now() == RUNNING)
+		reader_step(arg);
+	return NULL;
+}
+
+/* Reads go on while the updating process, and whatever it was doing, is stopped. */
+static void stop_and_read(struct tally *t)
+{
+	uint64_t reads[MINE], limit;
+	int status;
+	bool all;
+
+	if (kill(producer, SIGSTOP) || waitpid(producer, &status, WUNTRACED) != producer ||
+	    !WIFSTOPPED(status)) {
+		printf("# cannot stop the updating process\n");
+		producer = 0;
+		return;
+	}
+	for (unsigned i = 0; i < MINE; i++)
+		reads[i] = load_relaxed(&world->tally[i].reads);
+	limit = clock_ns() + 10 * NSEC_PER_SEC;
+	do {
+		all = true;
+		for (unsigned i = 0; i < MINE; i++)
+			all &= load_relaxed(&world->tally[i].reads) - reads[i] >= 100;
+		usleep(200);
+	} while (!all && clock_ns() < limit);
+	check(t, UNBLOCKED, all, "reads wait for the stopped process");
+	kill(producer, SIGCONT);
+	__atomic_fetch_add(&world->stands, 1, __ATOMIC_RELAXED);
+}
+
+/* This process has the segment mapped, and can write nowhere in it. */
+static void check_mapping(struct tally *t)
+{
+	char line[512], perms[8];
+	unsigned mapped = 0;
+	FILE *f = fopen("/proc/self/maps", "re");
+
+	while (f && fgets(line, sizeof(line), f)) {
+		if (!strstr(line, world->path) || sscanf(line, "%*s %7s", perms) != 1)
+			continue;
+		mapped++;
+		check(t, QUIET, !strcmp(perms, "r--s"), "mapped %s", perms);
+	}
+	if (f)
+		fclose(f);
+	check(t, QUIET, mapped > 0, "not mapped");
+}
+
+static bool run_round(uint32_t round, uint64_t until)
+{
+	struct tally *t = &world->tally[TALLY_MAIN];
+	uint64_t random = world->seed + round * 77777 + 1, end = clock_ns() + ROUND_NS;
+	pthread_t thread[MINE];
+
+	store_release(&world->phase, (uint32_t)RUNNING);
+	store_release(&world->round, round); /* pairs with producer_main() */
+	for (unsigned i = 0; i < MINE; i++)
+		if (pthread_create(&thread[i], NULL, read_all, &readers[i]))
+			exit(3);
+	while (producer && clock_ns() < end && !enough(until)) {
+		usleep((unsigned)(next_random(&random) % 40000));
+		if (!producer_ended())
+			stop_and_read(t);
+	}
+	store_release(&world->phase, (uint32_t)RESTING);
+	for (unsigned i = 0; i < MINE; i++)
+		pthread_join(thread[i], NULL);
+	if (!wait_rest(round))
+		return false;
+	for (unsigned i = 0; i < MINE; i++)
+		reader_check_rest(&readers[i], design->flush != NULL);
+	check_mapping(t);
+	return true;
+}
+
+static bool run(void)
+{
+	uint64_t until;
+	uint32_t round = 0;
+	bool good;
+
+	if (!wait_rest(round))
+		return false;
+	for (unsigned i = 0; i < MINE; i++) {
+		void *reader;
+		int r = design->attach(NULL, world->path, &reader);
+
+		if (r) {
+			printf("# attach: %s\n", strerror(-r));
+			return false;
+		}
+		reader_init(&readers[i], i, reader);
+	}
+	until = clock_ns() + options.ns;
+	do
+		good = run_round(++round, until);
+	while (good && !enough(until));
+	for (unsigned i = 0; i < MINE; i++)
+		design->detach(readers[i].reader);
+	return good;
+}
+
+/* The updating process; the other one goes on as a child cannot: it tells the verdict. */
+static bool fork_and_run(void)
+{
+	int status;
+	bool good;
+
+	producer = fork();
+	if (producer == 0) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		exit(producer_main());
+	}
+	if (producer < 0)
+		return false;
+	good = run();
+	store_release(&world->phase, (uint32_t)ENDING);
+	if (producer && (waitpid(producer, &status, 0) != producer || status)) {
+		printf("# the updating process: status %x\n", (unsigned)status);
+		good = false;
+	}
+	return good;
+}
+
+static void say_counts(uint64_t ns)
+{
+	uint64_t steps = 0, reads = 0;
+
+	for (unsigned i = 0; i < SEATS; i++)
+		steps += world->seat[i].steps;
+	for (unsigned i = 0; i < READERS; i++)
+		reads += world->tally[i].reads;
+	printf("# %s: %.1f s, seed %llu, %llu updates by %llu threads, %llu restarts, %llu flushes, %llu "
+	       "groups replaced, %llu times stopped, %llu reads\n",
+	       design->name, (double)ns / NSEC_PER_SEC, (unsigned long long)world->seed,
+	       (unsigned long long)steps, (unsigned long long)world->threads,
+	       (unsigned long long)world->restarts, (unsigned long long)world->flushes,
+	       (unsigned long long)world->births, (unsigned long long)world->stands,
+	       (unsigned long long)reads);
+}
+
+/* One TAP line. */
+static int say_planted(bool good, uint64_t ns)
+{
+	uint64_t wrong = all_wrong();
+
+	printf("1..1\n%s 1 - %s: %s is noticed", wrong ? "ok" : "not ok", design->name,
+	       options.planted);
+	for (unsigned p = 0; p < PROMISES; p++)
+		if (wrong_of(p))
+			printf(", %llu not %s", (unsigned long long)wrong_of(p), promise_name[p]);
+	printf("%s, %.1f s\n", good || wrong ? "" : ", and the run failed",
+	       (double)ns / NSEC_PER_SEC);
+	return !wrong;
+}
+
+static int say_promises(bool good)
+{
+	int failed = !good, n = 0;
+
+	printf("1..%d\n", __builtin_popcount(design->promises) + 1);
+	printf("%s %d - %s: ran to its end\n", good ? "ok" : "not ok", ++n, design->name);
+	for (unsigned p = 0; p < PROMISES; p++) {
+		bool kept = wrong_of(p) == 0 && checks_of(p) > 0;
+
+		if (!(design->promises >> p & 1))
+			continue;
+		printf("%s %d - %s: %s, %llu checks", kept ? "ok" : "not ok", ++n, design->name,
+		       promise_name[p], (unsigned long long)checks_of(p));
+		if (wrong_of(p))
+			printf(", %llu wrong", (unsigned long long)wrong_of(p));
+		printf("\n");
+		failed |= !kept;
+	}
+	return failed;
+}
+
+static const struct design *find_design(const char *name)
+{
+	for (unsigned i = 0; name && i < sizeof(designs) / sizeof(designs[0]); i++)
+		if (!strcmp(designs[i]->name, name))
+			return designs[i];
+	fprintf(stderr, "usage: conform DESIGN [--seconds N] [--checks N] [--seed N] [--planted NAME]\n");
+	exit(2);
+}
+
+static uint64_t parse(int argc, char **argv)
+{
+	uint64_t seed = clock_ns() | 1;
+
+	design = find_design(argv[1]);
+	for (int i = 2; i < argc; i += 2) {
+		if (i + 1 >= argc)
+			find_design(NULL);
+		if (!strcmp(argv[i], "--seconds"))
+			options.ns = strtoull(argv[i + 1], NULL, 10) * NSEC_PER_SEC;
+		else if (!strcmp(argv[i], "--checks"))
+			options.checks = strtoull(argv[i + 1], NULL, 10);
+		else if (!strcmp(argv[i], "--seed"))
+			seed = strtoull(argv[i + 1], NULL, 10) | 1;
+		else if (!strcmp(argv[i], "--planted"))
+			options.planted = argv[i + 1];
+		else
+			find_design(NULL);
+	}
+	return seed;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t seed = parse(argc, argv), began = clock_ns();
+	char dir[] = "/tmp/freshet-conform.XXXXXX";
+	bool good;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		     0);
+	if (world == MAP_FAILED || !mkdtemp(dir)) {
+		perror("conform");
+		return 1;
+	}
+	world->seed = seed;
+	snprintf(world->path, sizeof(world->path), "%s/tree", dir);
+	good = fork_and_run();
+	unlink(world->path); /* if the other process was killed; its lock file too */
+	strcat(world->path, ".lock");
+	unlink(world->path);
+	rmdir(dir);
+	say_counts(clock_ns() - began);
+	return options.planted ? say_planted(good, clock_ns() - began) : say_promises(good);
+}
