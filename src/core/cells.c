@@ -102,6 +102,16 @@ bool cells_sum(const struct cells *c, struct cells_range range, uint32_t group,
 	default: { /* PART_SET */
 		uint64_t whole[FRESHET_MAX_SET] = { 0 };
 
+		if (p->less) {
+			CELLS_EACH(slot, range)
+			{
+				const uint64_t *word = at(c, slot, group, p->less);
+
+				for (uint32_t i = 0; i < p->count; i++)
+					whole[i] -= load_relaxed(&word[i]);
+			}
+			fence_acquire(); /* as of a pair */
+		}
 		CELLS_EACH(slot, range)
 		{
 			const uint64_t *word = at(c, slot, group, p->at);
@@ -122,10 +132,11 @@ uint64_t cells_dirty(const struct cells *c, struct cells_range range, uint64_t e
 {
 	uint64_t bits = 0;
 
-	for (uint64_t e = epoch; e <= epoch + 1; e++) {
+	/* By number: `epoch` may be any, in a damaged segment. */
+	for (unsigned i = 0; i < 2; i++) {
 		CELLS_EACH(slot, range)
-			bits |= load_relaxed(cells_bits(c, e, slot, word));
-		bits |= load_relaxed(cells_bits(c, e, c->slots, word));
+			bits |= load_relaxed(cells_bits(c, epoch + i, slot, word));
+		bits |= load_relaxed(cells_bits(c, epoch + i, c->slots, word));
 	}
 	/* Before the cells: a bit that is seen as set, its cell's update may be seen or not. */
 	fence_acquire();

@@ -77,7 +77,7 @@ struct seg_part {
 	uint32_t count;
 	uint32_t at;   /* offset of the first word in a cell, bytes */
 	uint32_t down; /* bytes */
-	uint32_t pad;
+	uint32_t less; /* of a set: as `at`, words of decreases (by updates of one number); 0: none */
 };
 
 struct seg_histogram {

@@ -202,12 +202,13 @@ int freshet_read(const struct freshet_view *v, struct freshet_group group, unsig
 int freshet_read_histogram(const struct freshet_view *v, struct freshet_group group,
 			   unsigned histogram, uint64_t *buckets, uint64_t *sum)
 {
-	const struct freshet_histogram *h = &v->histograms[histogram];
+	const struct freshet_histogram *h;
 	uint64_t last;
 	int r = 0;
 
 	if (histogram >= v->nhistograms)
 		return -EINVAL;
+	h = &v->histograms[histogram];
 	/* In pieces, each whole in itself: the numbers of a histogram are not Whole anyway. */
 	for (uint32_t done = 0; r == 0 && done < h->buckets; done += FRESH_CHUNK) {
 		struct fresh_read f = { .group = group, .first = h->word + done,

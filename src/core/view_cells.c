@@ -99,7 +99,7 @@ static bool part_good(const struct cells *c, const struct seg_part *p)
 	case PART_PAIR:
 		return p->count == 1 && in_cell(c, p->down, 1);
 	case PART_SET:
-		return p->count <= FRESHET_MAX_SET &&
+		return p->count <= FRESHET_MAX_SET && (!p->less || in_cell(c, p->less, p->count)) &&
 		       in_cell(c, p->down, 1 + FRESHET_BANKS * p->count);
 	default:
 		return false;

@@ -154,6 +154,7 @@ static void add_counter(struct schema *s, unsigned stat)
 
 static int lay_out(const struct freshet_schema *in, struct schema *s)
 {
+	struct seg_part *part;
 	unsigned next, n;
 
 	for (unsigned i = 0; i < s->nstats; i += n) {
@@ -167,7 +168,9 @@ static int lay_out(const struct freshet_schema *in, struct schema *s)
 		for (unsigned j = 0; j < n; j++)
 			s->stats[i + j].set = i;
 		if (n > 1) {
-			add_part(s, PART_SET, n, 1 + i)->down = 8 * next;
+			part = add_part(s, PART_SET, n, 1 + i);
+			part->down = 8 * next;
+			part->less = s->down ? 8 * (1 + s->nstats + i) : 0;
 			s->set[i].offset = (uint16_t)next;
 			s->set[i].count = (uint16_t)n;
 			next += 1 + FRESHET_BANKS * n;
