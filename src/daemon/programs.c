@@ -275,10 +275,11 @@ void programs_look(struct programs *p, const struct daemon *d)
 		if (p->room && (f->said == HTTP_PREFIX_TAKEN || f->said == -ENFILE))
 			f->settled = false;
 	}
-	if (p->room)
-		p->said_full = false;
 	p->room = false;
 	for (unsigned i = 0; i < p->ndirectories; i++)
 		look_into(p, d, i);
 	forget_unseen(p, d);
+	p->said_full = false;
+	for (const struct file *f = p->files; f; f = f->next)
+		p->said_full |= f->said == -ENFILE;
 }

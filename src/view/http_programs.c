@@ -142,6 +142,18 @@ int http_program_error(struct http *h, const char *name)
 	return error;
 }
 
+/* What is said of a segment. False: its producer has ended, or it cannot be read: it is about to be
+ * dropped. */
+static bool inquire(const struct tree *t, struct freshet_producer_info *info, uint32_t *groups)
+{
+	bool good;
+
+	guard_begin();
+	good = !t->program || freshet_producer(t->view) == FRESHET_ALIVE;
+	good = good && freshet_producer_info(t->view, info) == 0 && tree_groups(t, groups) == 0;
+	return !guard_end() && good;
+}
+
 void http_segments_json(struct http *h, struct buf *out)
 {
 	struct tree *first = h->host;
@@ -151,10 +163,8 @@ void http_segments_json(struct http *h, struct buf *out)
 		struct freshet_producer_info info = { 0 };
 		uint32_t groups = 0;
 
-		guard_begin();
-		freshet_producer_info(t->view, &info);
-		tree_groups(t, &groups);
-		guard_end();
+		if (!inquire(t, &info, &groups) && t->program)
+			continue;
 		buf_str(out, t == first ? "\n{\"name\":" : ",\n{\"name\":");
 		json_string(out, t->name);
 		buf_str(out, ",\"producer\":");
@@ -178,10 +188,8 @@ void http_landing(struct http *h, struct buf *out)
 		struct freshet_producer_info info = { 0 };
 		uint32_t groups = 0;
 
-		guard_begin();
-		freshet_producer_info(t->view, &info);
-		tree_groups(t, &groups);
-		guard_end();
+		if (!inquire(t, &info, &groups))
+			continue;
 		snprintf(text[n], sizeof(text[n]), "%s, pid %d, %u group%s", info.name,
 			 (int)info.pid, groups, groups == 1 ? "" : "s");
 		facts[n] = (struct http_fact){ t->name, text[n] };
@@ -205,7 +213,7 @@ static void add_ages(struct http *h, struct buf *out, enum metrics_format format
 	bool first = true;
 
 	for (struct tree *t = h->programs; t; t = t->next) {
-		if (t->live || !t->moment.pass)
+		if (t->live || t->error)
 			continue;
 		if (first)
 			metrics_family(out, format, "freshet_segment_age_seconds", METRICS_GAUGE,
@@ -224,7 +232,7 @@ void http_own_metrics(struct http *h, struct buf *out, enum metrics_format forma
 	unsigned programs = 0;
 
 	for (const struct tree *t = h->programs; t; t = t->next)
-		programs++;
+		programs += t->error == 0;
 	h->options.metrics(h->options.context, out, format);
 	metrics_family(out, format, "freshet_segments", METRICS_GAUGE, NULL,
 		       "Segments of programs that are shown.");

@@ -11,8 +11,11 @@ import statistics
 import threading
 import time
 
+import cli
 from freshet import Cgroups, Serve, sanitized, wait_until
 from tap import equal, expect, note, run, test
+
+cli.private_run()
 
 cgroups = serve = None
 

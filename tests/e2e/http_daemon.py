@@ -9,8 +9,11 @@ import socket
 import subprocess
 import time
 
+import cli
 from freshet import FRESHET, Cgroups, Serve, cgroup2_mount, freshet, temporary, wait_until
 from tap import equal, expect, note, run, skip, test
+
+cli.private_run()
 
 
 def write(name, text):

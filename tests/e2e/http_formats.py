@@ -8,8 +8,11 @@ import os
 import re
 import subprocess
 
+import cli
 from freshet import Cgroups, Serve
 from tap import equal, expect, note, run, skip, test
+
+cli.private_run()
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
 TEXT = "text/plain; version=0.0.4; charset=utf-8"

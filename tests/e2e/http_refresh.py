@@ -9,8 +9,11 @@ import struct
 import threading
 import time
 
+import cli
 from freshet import Cgroups, Serve
 from tap import equal, expect, note, run, test
+
+cli.private_run()
 
 MAGIC, VERSION = 0x46524652, 1
 SECOND = 1000000000

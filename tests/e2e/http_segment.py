@@ -10,8 +10,11 @@ import struct
 import subprocess
 import time
 
+import cli
 from freshet import FRESHET, Cgroups, Serve, freshet, temporary, wait_until
 from tap import equal, expect, note, run, test
+
+cli.private_run()
 
 
 def running(*arguments, segment):
