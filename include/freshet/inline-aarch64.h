@@ -27,7 +27,7 @@
 #define FRESHET_SEQ_END ""
 #endif
 
-/* In front of the commit, for tests that want aborts; may use x12 and the flags. 4b: abort. */
+/* In front of the commit, for tests that want aborts: may use x12, x15 and the flags, and go to 4b. */
 #ifndef FRESHET_SEQ_DELAY
 #define FRESHET_SEQ_DELAY ""
 #endif
@@ -104,7 +104,7 @@ freshet_seq_add(const struct freshet_handle *group, unsigned word, uint64_t n)
 		FRESHET_SEQ_END
 		:
 		: FRESHET_SEQ_INPUTS, [offset] "rI"((uint64_t)word * 8), [n] "rI"(n)
-		: "memory", "cc", "x9", "x10", "x11", "x12"
+		: "memory", "cc", "x9", "x10", "x11", "x12", "x15"
 		: miss);
 	return 1;
 miss:
@@ -143,7 +143,7 @@ FRESHET_INLINE int freshet_seq_observe(const struct freshet_handle *group, unsig
 		:
 		: FRESHET_SEQ_INPUTS, [first] "rI"((uint64_t)first * 8),
 		  [second] "rI"((uint64_t)second * 8), [n] "rI"(n)
-		: "memory", "cc", "x9", "x10", "x11", "x12", "x13", "x14"
+		: "memory", "cc", "x9", "x10", "x11", "x12", "x13", "x14", "x15"
 		: miss, half);
 	return 2;
 half:
@@ -259,7 +259,7 @@ static inline int freshet_seq_mark(const struct freshet_handle *group, unsigned 
 		  [want] "r"(slot), [selector] "r"(selector), [hot] "r"(group->hot),
 		  [tag] "r"(group->tag), [life] "r"(tag), [bits] "r"(bits), [bit] "r"(bit),
 		  [cell] "r"(cell)
-		: "memory", "cc", "x9", "x10", "x11", "x12"
+		: "memory", "cc", "x9", "x10", "x11", "x12", "x15"
 		: miss);
 	return 1;
 miss:
