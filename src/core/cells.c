@@ -61,6 +61,12 @@ static bool set_sum(const uint64_t *set, unsigned count, uint64_t *sum)
 		/* Who sees a word of the rewriting sees the version before it. */
 		fence_acquire();
 		after = load_acquire(&set[0]);
+#ifdef PLANT_SEQCOUNT /* for tests/conform: see add_set() in engine/update.c */
+		for (i = 0; i < count; i++)
+			value[i] = load_relaxed(&set[1 + i]);
+		fence_acquire();
+		rewrite = after % 2 || load_acquire(&set[0]) != after ? 0 : UINT64_MAX;
+#endif
 		if (after + 1 < rewrite) {
 			for (i = 0; i < count; i++)
 				sum[i] += value[i];
@@ -91,6 +97,14 @@ bool cells_sum(const struct cells *c, struct cells_range range, uint32_t group,
 		}
 		return true;
 	case PART_PAIR:
+#ifdef PLANT_UPS_FIRST /* for tests/conform, which must notice it */
+		CELLS_EACH(slot, range)
+			sum[0] += load_relaxed(at(c, slot, group, p->at));
+		fence_acquire();
+		CELLS_EACH(slot, range)
+			sum[0] -= load_relaxed(at(c, slot, group, p->down));
+		return true;
+#endif
 		CELLS_EACH(slot, range)
 			sum[0] -= load_relaxed(at(c, slot, group, p->down));
 		/* A decrease that was seen, its increase came before: pairs with the release (or the

@@ -263,7 +263,11 @@ static uint32_t take_slot(struct writer *w, bool *full)
 {
 	uint32_t slot = w->free[w->free_first];
 
+#ifdef PLANT_EARLY_REUSE /* for tests/conform, which must notice it */
+	if (w->free_count) {
+#else
 	if (w->free_count && w->pass >= w->slots[slot].gone + w->nbanks - 1) {
+#endif
 		w->free_first = (w->free_first + 1) % w->max_groups;
 		w->free_count--;
 		return slot;
@@ -456,7 +460,11 @@ static void fill_bank(struct writer *w, unsigned i, uint64_t end_ns)
 	char *bank = bank_at(w, i);
 	struct seg_bank *b = (void *)bank;
 	const size_t width = 1 + w->words;
+#ifdef PLANT_STALE_BANK /* for tests/conform, which must notice it */
+	const uint64_t since = w->pass - 1;
+#else
 	const uint64_t since = w->bank[i].pass;
+#endif
 
 	store_relaxed(&b->generation, w->pass);
 	store_relaxed(&b->begin_ns, w->begin_ns);

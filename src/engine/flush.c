@@ -56,6 +56,9 @@ static void carry(struct freshet_tree *t, uint64_t epoch, uint32_t group)
 
 static void carry_held(struct freshet_tree *t, uint64_t epoch)
 {
+#ifdef PLANT_NO_CARRY /* for tests/conform, which must notice it */
+	return;
+#endif
 	for (uint32_t i = 0; i < t->cells.fallback_slots; i++) {
 		/* Pairs with claim() and release() in update.c. */
 		uint32_t owner = load_seq_cst(owner_at(t, i));
@@ -86,6 +89,10 @@ static bool flush_group(struct freshet_tree *t, struct cells_range range, uint32
 		row[i] = own[i];
 		own[i] = difference;
 	}
+#ifdef PLANT_NO_FOLD /* for tests/conform, which must notice it */
+	if (t->nodes[group].dead)
+		return true;
+#endif
 	for (uint32_t g = group; g != NO_NODE; g = t->nodes[g].parent) {
 		row = writer_edit(t->writer, g);
 		for (uint32_t i = 0; i < c->words; i++)
@@ -145,10 +152,16 @@ int flush_locked(struct freshet_tree *t)
 	store_release(&t->flushes, t->flushes + 1);
 	if (t->flipped)
 		epoch--;
+#ifndef PLANT_LATE_FLIP /* for tests/conform, which must notice it */
 	else
 		store_seq_cst(&t->hot->selector, epoch + 1);
+#endif
 	t->flipped = true;
+#ifdef PLANT_NO_BARRIER /* for tests/conform, which must notice it */
+	if (0) {
+#else
 	if (t->rseq) {
+#endif
 		r = rseq_barrier();
 		if (r)
 			return r;
@@ -157,9 +170,18 @@ int flush_locked(struct freshet_tree *t)
 	t->ncarried = 0;
 	carry_held(t, epoch + 1);
 	flush_groups(t, epoch);
+#ifdef PLANT_LATE_FLIP
+	store_seq_cst(&t->hot->selector, epoch + 1);
+#endif
 	groups_bury(t);
 	writer_epoch(t->writer, epoch + 1);
+#ifdef PLANT_EARLY_CLEAR /* for tests/conform, which must notice it */
+	clear_bits(t, epoch);
+#endif
 	publish(t, began);
+#ifdef PLANT_CLEAR_NEW /* for tests/conform, which must notice it */
+	clear_bits(t, epoch + 1);
+#endif
 	clear_bits(t, epoch + 2);
 	t->flipped = false;
 	return 0;
