@@ -5,6 +5,7 @@
  * readers see that the producer is gone.
  */
 #include <pthread.h>
+#include <string.h>
 
 #include "engine/tree.h"
 
@@ -23,8 +24,11 @@ static void in_parent(void)
 
 static void in_child(void)
 {
-	for (struct freshet_tree *t = first; t; t = t->next)
+	for (struct freshet_tree *t = first; t; t = t->next) {
 		writer_disown(t->writer);
+		/* Already so, but under an emulator that ignores MADV_WIPEONFORK: qemu-user. */
+		memset(t->hot, 0, sizeof(*t->hot));
+	}
 	pthread_mutex_unlock(&lock);
 }
 
