@@ -69,7 +69,7 @@ struct freshet_tree {
 	uint32_t ncarried;
 	bool shape_changed;
 	bool flipped;
-	uint64_t flushes;   /* begun; atomic: read without the lock */
+	_Alignas(8) uint64_t flushes; /* begun; atomic: read without the lock */
 	uint64_t not_before_ns; /* the next publication */
 	uint64_t work_began_ns; /* for this one, CPU time of its thread */
 
