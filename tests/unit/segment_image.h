@@ -17,7 +17,7 @@
 #define IMAGE_GROUPS 8u
 
 /* malloc'ed. */
-static uint8_t *image_make(size_t *size)
+__attribute__((unused)) static uint8_t *image_make(size_t *size)
 {
 	struct writer_node nodes[5] = {
 		{ 1, "", 0, WRITER_NEW },  { 2, "a", 0, WRITER_NEW },    { 3, "b", 1, WRITER_NEW },

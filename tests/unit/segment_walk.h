@@ -29,6 +29,23 @@ static int walk_known(int r)
 	       r == -ENOMEM;
 }
 
+static void walk_histograms(const struct freshet_view *v, struct freshet_group g)
+{
+	uint64_t buckets[FRESHET_MAX_WORDS], sum;
+	const struct freshet_histogram *h;
+	size_t n;
+
+	h = freshet_histograms(v, &n);
+	for (unsigned i = 0; i < n; i++) {
+		int r = freshet_read_histogram(v, g, i, buckets, &sum);
+
+		WALK_CHECK(walk_known(r));
+		if (r == 0)
+			WALK_CHECK(freshet_quantile(&h[i], buckets, 0.5) <= UINT64_MAX);
+	}
+	WALK_CHECK(freshet_read_histogram(v, g, (unsigned)n, buckets, &sum) == -EINVAL);
+}
+
 static void walk_group(const struct freshet_view *v, struct freshet_group g)
 {
 	struct freshet_group child[4], again;
@@ -46,6 +63,11 @@ static void walk_group(const struct freshet_view *v, struct freshet_group g)
 	WALK_CHECK(walk_known(r));
 	if (r == 0 && columns < 64)
 		WALK_CHECK(present >> columns == 0);
+	r = freshet_read(v, g, 0, columns, values, &present, &m);
+	WALK_CHECK(walk_known(r));
+	if (r == 0 && columns < 64)
+		WALK_CHECK(present >> columns == 0);
+	walk_histograms(v, g);
 	r = freshet_info(v, g, &info);
 	WALK_CHECK(walk_known(r));
 	if (r == 0)
@@ -66,7 +88,8 @@ static void walk_snapshot(const struct freshet_view *v)
 	const struct freshet_entry *e;
 	struct freshet_moment m;
 	char path[300];
-	size_t n, at, columns;
+	const struct freshet_histogram *h;
+	size_t n, at, columns, histograms;
 	int r;
 
 	if (freshet_snapshot_new(&snap))
@@ -76,6 +99,7 @@ static void walk_snapshot(const struct freshet_view *v)
 	WALK_CHECK(walk_known(r));
 	WALK_CHECK(freshet_snapshot_take(snap, v) == r);
 	freshet_stats(v, &columns);
+	h = freshet_histograms(v, &histograms);
 	freshet_snapshot_moment(snap, &m);
 	n = freshet_snapshot_count(snap);
 	e = freshet_snapshot_entries(snap);
@@ -90,6 +114,9 @@ static void walk_snapshot(const struct freshet_view *v)
 				   i + e[i].size <= e[i].parent + e[e[i].parent].size);
 		for (size_t c = 0; c < columns; c++)
 			sum = sum + e[i].values[c];
+		for (size_t c = 0; c < histograms; c++)
+			sum = sum + freshet_quantile(&h[c], e[i].values + h[c].word, 0.5) +
+			      e[i].values[h[c].word + h[c].buckets];
 		WALK_CHECK(e[i].group.generation != 0);
 		r = freshet_snapshot_path(snap, i, path, sizeof(path));
 		WALK_CHECK(walk_known(r));
@@ -103,11 +130,12 @@ static void walk_snapshot(const struct freshet_view *v)
 static int walk_segment(int fd)
 {
 	struct freshet_producer_info info;
+	const struct freshet_histogram *histograms;
 	const struct freshet_stat *stats;
 	struct freshet_view *v;
 	struct freshet_group g;
 	struct freshet_moment m;
-	size_t columns;
+	size_t columns, n;
 	uint64_t age;
 	int r;
 
@@ -118,6 +146,11 @@ static int walk_segment(int fd)
 	for (size_t i = 0; i < columns; i++)
 		WALK_CHECK(strlen(stats[i].help) < 1 << 20 &&
 			   freshet_stat_index(v, stats[i].family, stats[i].key) <= (int)i);
+	histograms = freshet_histograms(v, &n);
+	for (size_t i = 0; i < n; i++)
+		WALK_CHECK(strlen(histograms[i].help) < 1 << 20 && histograms[i].buckets > 1 &&
+			   histograms[i].word >= columns);
+	WALK_CHECK(freshet_is_live(v) || n == 0);
 	WALK_CHECK(freshet_producer_info(v, &info) == 0 && strlen(info.name) < sizeof(info.name));
 	WALK_CHECK(freshet_producer(v) > 0);
 	WALK_CHECK(walk_known(freshet_last_pass(v, &m)));

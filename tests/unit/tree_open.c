@@ -63,8 +63,6 @@ ON_BOTH(one_writer)
 	EXPECT_EQ(freshet_producer(view), FRESHET_GONE);
 	EXPECT_EQ(open_again(path), 0);
 	freshet_detach(view);
-	unlink(help_path(dir, "segment.lock"));
-	unlink(help_path(dir, "other.lock"));
 	EXPECT_EQ(rmdir(dir), 0);
 }
 
@@ -80,7 +78,6 @@ TEST(bad_paths)
 	EXPECT_EQ(open_again(path), -EPERM);
 	EXPECT_EQ(access(path, F_OK), -1);
 	EXPECT_EQ(chmod(dir, 0700), 0);
-	unlink(help_path(dir, "segment.lock"));
 	EXPECT_EQ(rmdir(dir), 0);
 }
 
@@ -152,7 +149,6 @@ ON_BOTH(killed_and_replaced)
 	EXPECT_EQ(requests_of(view, "/"), 0);
 	freshet_detach(view);
 	freshet_close(tree);
-	unlink(help_path(dir, "segment.lock"));
 	EXPECT_EQ(rmdir(dir), 0);
 }
 
@@ -205,7 +201,6 @@ ON_BOTH(forked_child)
 	EXPECT_EQ(requests_of(view, "/a"), 4);
 	freshet_detach(view);
 	freshet_close(f.tree);
-	unlink(help_path(dir, "segment.lock"));
 	EXPECT_EQ(rmdir(dir), 0);
 }
 
