@@ -32,8 +32,10 @@ void fresh_life(const struct freshet_view *v, uint32_t d, struct fresh_life *ret
 	ret->depth = load_relaxed(&s->depth);
 	ret->parent = load_relaxed(&s->parent);
 	ret->born = load_relaxed(&s->born);
-	if (ret->depth > FRESHET_MAX_DEPTH)
+	if (ret->depth > FRESHET_MAX_DEPTH) { /* damage; it is used as an index all the same */
 		ret->generation = 0;
+		ret->depth = 0;
+	}
 }
 
 /* Subtracts the bank's own numbers of d. false: they are those of another group, or it was removed. */
