@@ -240,7 +240,7 @@ TEST(set_that_never_rests)
 	size_t size;
 	uint8_t *image = tree_image(&size);
 	struct freshet_group root = { 0, 1 };
-	uint64_t value, present;
+	uint64_t values[2], present;
 	struct freshet_view *v;
 	size_t set;
 	int fd;
@@ -250,8 +250,8 @@ TEST(set_that_never_rests)
 	*(uint64_t *)(void *)(image + set) = UINT64_MAX - 1;
 	fd = image_fd(image, size);
 	REQUIRE(freshet_attach_fd(fd, &v) == 0);
-	EXPECT_EQ(freshet_read(v, root, 2, 1, &value, &present, NULL), -EAGAIN);
-	EXPECT_EQ(freshet_read(v, root, 0, 2, &value, &present, NULL), 0);
+	EXPECT_EQ(freshet_read(v, root, 2, 1, values, &present, NULL), -EAGAIN);
+	EXPECT_EQ(freshet_read(v, root, 0, 2, values, &present, NULL), 0);
 	freshet_detach(v);
 	close(fd);
 	free(image);

@@ -63,22 +63,29 @@ ON_BOTH(one_writer)
 	EXPECT_EQ(freshet_producer(view), FRESHET_GONE);
 	EXPECT_EQ(open_again(path), 0);
 	freshet_detach(view);
+	free(other);
 	EXPECT_EQ(rmdir(dir), 0);
+	free(path);
+	free(dir);
 }
 
 TEST(bad_paths)
 {
 	char *dir = help_dir(), *path = help_path(dir, "segment");
+	char *none = help_path(dir, "none/segment");
 
 	EXPECT_EQ(mkdir(path, 0700), 0);
 	EXPECT(open_again(path) < 0);
 	EXPECT_EQ(rmdir(path), 0);
-	EXPECT_EQ(open_again(help_path(dir, "none/segment")), -ENOENT);
+	EXPECT_EQ(open_again(none), -ENOENT);
 	EXPECT_EQ(chmod(dir, 0777), 0);
 	EXPECT_EQ(open_again(path), -EPERM);
 	EXPECT_EQ(access(path, F_OK), -1);
 	EXPECT_EQ(chmod(dir, 0700), 0);
+	free(none);
 	EXPECT_EQ(rmdir(dir), 0);
+	free(path);
+	free(dir);
 }
 
 /* Counts 7 into /a of a tree of its own, says so and waits to be killed. */
@@ -150,6 +157,8 @@ ON_BOTH(killed_and_replaced)
 	freshet_detach(view);
 	freshet_close(tree);
 	EXPECT_EQ(rmdir(dir), 0);
+	free(path);
+	free(dir);
 }
 
 struct forked {
@@ -202,6 +211,8 @@ ON_BOTH(forked_child)
 	freshet_detach(view);
 	freshet_close(f.tree);
 	EXPECT_EQ(rmdir(dir), 0);
+	free(path);
+	free(dir);
 }
 
 TEST(auto_backend)
@@ -252,6 +263,8 @@ TEST(places)
 	}
 	EXPECT_EQ(in_child(place_as_user, NULL), 0);
 	EXPECT_EQ(rmdir(dir), 0);
+	free(inside);
+	free(dir);
 }
 
 TAP_MAIN
