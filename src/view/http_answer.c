@@ -78,7 +78,8 @@ static int add_body(struct http *h, struct tree *t, const struct rendering *what
 	return 0;
 }
 
-/* Those of all programs. One that cannot be read, or has just ended, is left out. */
+/* Those of all programs. One that cannot be read, or has just ended, is left out: it must not cost
+ * the others their answer. */
 static int add_programs(struct http *h, const struct rendering *what, struct bodies *bodies)
 {
 	for (struct tree *t = h->programs; t; t = t->next) {
@@ -86,7 +87,7 @@ static int add_programs(struct http *h, const struct rendering *what, struct bod
 
 		t->error = tree_catch_up(t);
 		r = t->error == 0 ? add_body(h, t, what, bodies) : 0;
-		if (r < 0)
+		if (r == -ENOMEM)
 			return r;
 	}
 	return 0;

@@ -101,9 +101,12 @@ static int take_guarded(struct tree *t)
 	r = freshet_producer(t->view);
 	if (r >= 0)
 		r = r == FRESHET_ALIVE ? fits(t) : -ENODEV;
-	if (r == 0)
+	if (r == 0) {
 		r = freshet_snapshot_take(t->snapshot, t->view);
-	return guard_end() ? -EIO : r;
+		t->spoilt = r == 0 && freshet_snapshot_count(t->snapshot) == 0;
+	}
+	t->spoilt |= guard_end();
+	return t->spoilt ? -EIO : r;
 }
 
 static int catch_up_live(struct tree *t)
@@ -111,7 +114,7 @@ static int catch_up_live(struct tree *t)
 	uint64_t now = clock_ns(), wait;
 	int r;
 
-	if (t->copies) {
+	if (t->copies && !t->spoilt) {
 		wait = TREE_LIVE_SHARE * t->cost_ns;
 		wait = wait > TREE_LIVE_NS ? wait : TREE_LIVE_NS;
 		if (now < t->copied_ns + wait)
@@ -141,7 +144,7 @@ int tree_catch_up(struct tree *t)
 		return -EIO;
 	if (r < 0)
 		return r;
-	if (t->moment.pass != last.pass) {
+	if (t->moment.pass != last.pass || t->spoilt) {
 		r = t->program ? take_guarded(t) : freshet_snapshot_take(t->snapshot, t->view);
 		if (r < 0)
 			return r;

@@ -41,6 +41,7 @@ struct tree {
 	struct claims claims; /* names of its metrics */
 
 	struct freshet_snapshot *snapshot;
+	bool spoilt;                  /* it is of a read that failed */
 	struct freshet_moment moment; /* of the snapshot */
 	uint64_t copies;              /* of the live tree, so far; the cache is of the last one */
 	uint64_t copied_ns;           /* when the last one began */
