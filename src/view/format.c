@@ -70,7 +70,8 @@ void format_count(double value, char *buf, size_t size)
 		return;
 	}
 	if (magnitude < 9999.5) {
-		snprintf(buf, size, magnitude == floor(magnitude) ? "%.0f" : "%.1f", value);
+		snprintf(buf, size, magnitude == (double)(uint64_t)magnitude ? "%.0f" : "%.1f",
+			 value);
 		return;
 	}
 	for (unsigned i = 0; i < sizeof(units) - 1 && magnitude >= 999.5; i++) {

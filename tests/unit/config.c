@@ -51,19 +51,14 @@ TEST(defaults)
 	EXPECT_EQ(c.max_cpu, 10);
 }
 
+#define SIXTEEN "/1:/2:/3:/4:/5:/6:/7:/8:/9:/10:/11:/12:/13:/14:/15:/16"
+
 TEST(directories)
 {
-	static const char *const good[] = { "/", "/a", "/a:/b",
-					    "/1:/2:/3:/4:/5:/6:/7:/8:/9:/10:/11:/12"
-					    ":/13:/14:/15:/16" };
-	static const char *const bad[] = { "",
-					   "a",
-					   ":/a",
-					   "/a:",
-					   "/a::/b",
-					   "/a:b",
-					   "/1:/2:/3:/4:/5:/6:/7:/8:/9:/10:/11:/12:/13:/14:/15:/16:"
-					   "/17" };
+	static const char *const good[] = { "/", "/a", "/a:/b", SIXTEEN };
+	static const char *const bad[] = {
+		"", "a", ":/a", "/a:", "/a::/b", "/a:b", SIXTEEN ":/17"
+	};
 	struct config c;
 	char why[512];
 
