@@ -38,6 +38,6 @@ format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf build build-gcc build-clang build-asan build-fuzz
+	rm -rf build build-gcc build-clang build-asan build-arm64 build-i686 build-fuzz
 
 .PHONY: all run check install fuzz format clean
