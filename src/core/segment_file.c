@@ -200,6 +200,22 @@ int segment_file_create(const char *path, uint64_t size, struct segment_file *re
 	return 0;
 }
 
+int segment_file_reopen(const struct segment_file *f)
+{
+	char path[32];
+	int fd;
+
+	if (f->name) {
+		fd = openat(f->dir_fd, f->temp ? f->temp : f->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	} else {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0 && errno == ENOENT) /* no /proc; and nobody else to see the lock */
+			fd = fcntl(f->fd, F_DUPFD_CLOEXEC, 0);
+	}
+	return fd < 0 ? -errno : fd;
+}
+
 int segment_file_commit(struct segment_file *f)
 {
 	if (!f->name)

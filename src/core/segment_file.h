@@ -19,6 +19,10 @@ struct segment_file {
 /* A new file of `size` bytes, all of it a hole. Errors: writer_open(). */
 int segment_file_create(const char *path, uint64_t size, struct segment_file *ret);
 
+/* A descriptor of the file for mapping it; the caller closes it. Not `fd`: a mapping keeps what it was
+ * made from open, with its lock, in a forked child too, after the death of the writer. Or -errno. */
+int segment_file_reopen(const struct segment_file *f);
+
 /* Puts it at its path, in the place of a dead writer's. 0 or -errno. */
 int segment_file_commit(struct segment_file *f);
 

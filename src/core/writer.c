@@ -144,7 +144,7 @@ static int map_file(struct writer *w, const struct writer_options *o, const stru
 	const struct seg_section *s = h->section;
 	uint64_t fixed = s[2].offset; /* header, stats, strings */
 	char *map;
-	int r = reserve_bytes(w, 0, fixed);
+	int fd, r = reserve_bytes(w, 0, fixed);
 
 	if (r == 0 && o->nhistograms)
 		r = reserve_bytes(w, s[4].offset, s[4].size);
@@ -152,9 +152,14 @@ static int map_file(struct writer *w, const struct writer_options *o, const stru
 		return r;
 	if (h->size > SIZE_MAX / 2)
 		return -ENOMEM;
-	map = mmap(NULL, h->size, PROT_READ | PROT_WRITE, MAP_SHARED, w->file.fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
+	fd = segment_file_reopen(&w->file);
+	if (fd < 0)
+		return fd;
+	map = mmap(NULL, h->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	r = map == MAP_FAILED ? -errno : 0;
+	close(fd);
+	if (r)
+		return r;
 	w->header = (void *)map;
 	w->size = h->size;
 	w->groups_offset = s[2].offset;
