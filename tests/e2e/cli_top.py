@@ -10,6 +10,7 @@ import sys
 
 import cli
 from freshet import Cgroups, Serve, cgroup2_mount, temporary, wait_until
+from programs import Program
 from tap import equal, expect, note, run, skip, test
 
 cli.private_run()
@@ -372,6 +373,43 @@ def groups_without_room_are_said():
         with Screen("--segment", "small", "--delay", "100ms") as screen:
             screen.wait_for(r"^ freshet · \d+ groups without room · ")
             equal(len(screen.rows()), 3)
+
+
+@test
+def a_programs_numbers_are_its_columns():
+    def head():
+        return [line for line in screen.lines() if "GROUP" in line][0].split()
+
+    def first(column):
+        rows = [line.split() for line in screen.lines() if re.search(r"[├└]╴(a|b)$", line)]
+        return [(row[column], row[-1][2:]) for row in rows]
+
+    with Program("shop") as program:
+        program.do("create /a", "create /b", "add /a 4 3", "add /b 4 12345678", "observe /a 5000")
+        with Screen("--segment", "shop", "--delay", "100ms", "--sort", "open", columns=120) as screen:
+            screen.wait_for("GROUP")
+            equal(head(), ["REQUESTS/s", "ERRORS/s", "SENT", "B/s", "%BUSY", "OPEN▾", "P99",
+                           "LATENCY", "GROUP"])
+            expect("CPU" not in screen.text(), "no meter of CPUs")
+            equal(first(4), [("12.3M", "b"), ("3", "a")])
+            screen.keys("s")
+            screen.wait_for("P99 LATENCY▾")
+            screen.keys("s")
+            wait_until(lambda: [name for _, name in first(4)] == ["a", "b"], "by name", 10)
+            screen.keys("s")
+            screen.wait_for("REQUESTS/s▾")
+            program.do("add /b 0 1000000")
+            wait_until(lambda: [name for _, name in first(4)] == ["b", "a"], "by requests", 10)
+            # the sorted column stays where there is room for few
+            screen.resize(44, 24)
+            wait_until(lambda: head() == ["REQUESTS/s▾", "GROUP"], "one column", 10)
+            screen.keys("h")
+            screen.wait_for("P99: 99 of 1")
+            program.kill()
+            screen.resize(120, 24)
+            screen.wait_for("STALE")
+            note(screen.text())
+        os.unlink(program.file)
 
 
 if not cgroup2_mount():

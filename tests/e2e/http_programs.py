@@ -17,7 +17,7 @@ from tap import equal, expect, run, skip, test
 cli.private_run()
 
 OPENMETRICS = "application/openmetrics-text; version=1.0.0; charset=utf-8"
-YOUNG = 0.02  # seconds after which an answer has what was counted before: docs/library.md
+YOUNG = 0.02  # seconds after which an answer has what was counted before: freshet-serve(1)
 
 cgroups = serve = None
 
