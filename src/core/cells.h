@@ -14,7 +14,7 @@
  * epoch, before they change the cell. The bank that the flush publishes has `epoch` E and holds all
  * updates of epochs < E. A reader of that bank needs the bitmaps of E, and of E + 1, which begins
  * with the next flush; both are kept for as long as the bank can be read, that is until two more
- * passes were published: that is why there are four bitmaps and at least four banks.
+ * passes were published: that is why there are as many bitmaps as banks, four.
  *
  * Lives. A slot's seg_life names its group and the slots of the groups above it. It and the cells
  * change owners only when no bank that can still be read shows the former group; in between,

@@ -47,7 +47,7 @@ static int load_control(struct freshet_view *v)
 	    k.dirty_row < (v->max_groups + 7) / 8 || k.dirty_row > SEG_MAX_GROUPS)
 		return -EIO;
 	if (k.nparts == 0 || k.nparts > FRESHET_MAX_STATS + FRESHET_MAX_HISTOGRAMS ||
-	    k.nhistograms > FRESHET_MAX_HISTOGRAMS || v->nbanks < 4)
+	    k.nhistograms > FRESHET_MAX_HISTOGRAMS || v->nbanks != CELLS_EPOCHS)
 		return -EIO;
 	c->control = (const void *)mapped(v, s);
 	c->slots = k.slots;

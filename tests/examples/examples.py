@@ -10,6 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "e2e"))
 
 from freshet import freshet, temporary, wait_until
+from foreign import Segment
 from tap import equal, expect, run, skip, test
 
 EXAMPLES = os.environ.get("EXAMPLES", "build/tests/examples")
@@ -75,9 +76,17 @@ class Watched:
         self.process = subprocess.Popen([os.path.join(EXAMPLES, "example_watched"), self.name],
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                                         env={**os.environ, **RUNTIME})
-        atexit.register(self.process.kill)
+        atexit.register(self.clean)
         self.segment = self.process.stdout.readline().strip()
         self.lines = 0
+
+    def clean(self):
+        """Nothing is left, should a test fail."""
+        self.process.kill()
+        self.process.wait()
+        for path in self.segment, self.segment + ".lock":
+            if self.segment and os.path.exists(path):
+                os.unlink(path)
 
     def feed(self, text):
         self.process.stdin.write(text)
@@ -145,6 +154,46 @@ def read_by_another_process():
     again.feed("new line\n")
     equal(again.show("/")["input"], {"lines": 1, "text": 9})
     again.end()
+
+
+@test
+def read_by_another_language():
+    """Whatever kinds of numbers there are; some in the totals, some not: unit/tree_image.h."""
+    path = os.path.join(temporary(), "image")
+    with open(path, "wb") as f:
+        subprocess.run([os.path.join(EXAMPLES, "write_image")], stdout=f, check=True, timeout=30)
+    segment = Segment(path)
+    columns = segment.columns()
+    slots = segment.paths()
+    own = {"/": [4], "/a": [2], "/a/b": [3, 5], "/c": [6], "/gone": [1]}
+    below = {"/": list(own), "/a": ["/a", "/a/b"], "/a/b": ["/a/b"], "/c": ["/c"]}
+    equal(list(slots), list(below))
+    for group, slot in slots.items():
+        counted = [n for path in below[group] for n in own[path]]
+        words = [word - 2**64 if word >> 63 else word for word in segment.read(slot)]
+        # A counter, a gauge, a set of a counter and a gauge that was lowered on its own, too.
+        wanted = [sum(counted), -sum(counted), sum(counted), -sum(counted) - len(counted)]
+        equal(words[:4], wanted, group)
+        # Buckets of 0, 1, 2, 3, 4 to 5, 6 to 7, ...; and the sum.
+        buckets = [0] * 9
+        for n in counted:
+            buckets[n if n < 4 else 4 if n < 6 else 5] += 1
+        equal(words[4:], [*buckets, sum(counted)], group)
+        # So says the library.
+        shown = [line for line in example("reader", path, group)[1:5]]
+        equal(shown, [f"{group} {family}.{key} {word}"
+                      for (family, key), word in zip(columns, words)])
+
+
+@test
+def living_program_read_by_another_language():
+    watched = Watched("foreign")
+    watched.feed("acme one\nshop two\nacme three\n")
+    segment = Segment(watched.segment)
+    for path, slot in segment.paths().items():
+        shown = watched.show(path)["input"]
+        equal(dict(zip((key for _, key in segment.columns()), segment.read(slot))), shown, path)
+    watched.end()
 
 
 run()

@@ -5,6 +5,7 @@
 
 #include <freshet/freshet.h>
 
+#include "core/cells.h"
 #include "core/segment.h"
 
 #define FIELD(type, field, offset, bytes)                            \
@@ -83,6 +84,7 @@ TEST(bank)
 	FIELD(seg_bank, ngroups, 24, 4);
 	FIELD(seg_bank, nslots, 28, 4);
 	FIELD(seg_bank, topology, 32, 8);
+	FIELD(seg_bank, epoch, 40, 8);
 	EXPECT_EQ(sizeof(struct seg_order), 16);
 	FIELD(seg_order, slot, 0, 4);
 	FIELD(seg_order, parent, 4, 4);
@@ -97,6 +99,99 @@ TEST(bank)
 	EXPECT_EQ(seg_rows_offset(4), 128);
 	EXPECT_EQ(seg_rows_offset(5), 192);
 	EXPECT_EQ(seg_rows_offset(65536), 64 + 16 * 65536);
+}
+
+TEST(section_types)
+{
+	EXPECT_EQ(SEG_STATS, 1);
+	EXPECT_EQ(SEG_STRINGS, 2);
+	EXPECT_EQ(SEG_GROUPS, 3);
+	EXPECT_EQ(SEG_BANKS, 4);
+	EXPECT_EQ(SEG_CONTROL, 5);
+	EXPECT_EQ(SEG_PARTS, 6);
+	EXPECT_EQ(SEG_HISTOGRAMS, 7);
+	EXPECT_EQ(SEG_LIVES, 8);
+	EXPECT_EQ(SEG_DIRTY, 9);
+	EXPECT_EQ(SEG_OWNERS, 10);
+	EXPECT_EQ(SEG_CELLS, 11);
+}
+
+TEST(control)
+{
+	EXPECT_EQ(sizeof(struct seg_control), 128);
+	FIELD(seg_control, slots, 0, 4);
+	FIELD(seg_control, rseq_slots, 4, 4);
+	FIELD(seg_control, fallback_slots, 8, 4);
+	FIELD(seg_control, words, 12, 4);
+	FIELD(seg_control, cell_size, 16, 4);
+	FIELD(seg_control, dirty_row, 20, 4);
+	FIELD(seg_control, nparts, 24, 4);
+	FIELD(seg_control, nhistograms, 28, 4);
+	FIELD(seg_control, used_groups, 64, 4);
+	FIELD(seg_control, used_rseq, 68, 4);
+	FIELD(seg_control, used_fallback, 72, 4);
+}
+
+TEST(part)
+{
+	EXPECT_EQ(sizeof(struct seg_part), 24);
+	FIELD(seg_part, type, 0, 4);
+	FIELD(seg_part, first, 4, 4);
+	FIELD(seg_part, count, 8, 4);
+	FIELD(seg_part, at, 12, 4);
+	FIELD(seg_part, down, 16, 4);
+	FIELD(seg_part, less, 20, 4);
+	EXPECT_EQ(PART_WORDS, 1);
+	EXPECT_EQ(PART_PAIR, 2);
+	EXPECT_EQ(PART_SET, 3);
+	EXPECT_EQ(FRESHET_BANKS, 6);
+	EXPECT_EQ(FRESHET_MAX_SET, 8);
+	EXPECT_EQ(FRESHET_MAX_WORDS, 4096);
+}
+
+TEST(histogram)
+{
+	EXPECT_EQ(sizeof(struct seg_histogram), 40);
+	FIELD(seg_histogram, family, 0, 4);
+	FIELD(seg_histogram, name, 4, 4);
+	FIELD(seg_histogram, key, 8, 4);
+	FIELD(seg_histogram, help, 12, 4);
+	FIELD(seg_histogram, unit, 16, 4);
+	FIELD(seg_histogram, precision, 20, 4);
+	FIELD(seg_histogram, lowest, 24, 4);
+	FIELD(seg_histogram, highest, 28, 4);
+	FIELD(seg_histogram, word, 32, 4);
+	EXPECT_EQ(FRESHET_MAX_HISTOGRAMS, 16);
+}
+
+TEST(life)
+{
+	EXPECT_EQ(sizeof(struct seg_life), 64);
+	FIELD(seg_life, generation, 0, 4);
+	FIELD(seg_life, depth, 4, 2);
+	FIELD(seg_life, parent, 6, 2);
+	FIELD(seg_life, born, 8, 8);
+	FIELD(seg_life, ancestor, 16, 12 * 4);
+	EXPECT_EQ(FRESHET_MAX_DEPTH, 11);
+}
+
+/* Of 100 groups on 3 CPU slots. */
+TEST(bitmaps_and_cells)
+{
+	static _Alignas(64) char memory[3 * 8320];
+	const struct cells c = { .dirty = memory, .cells = memory, .slots = 3, .dirty_row = 128,
+				 .cell_size = 64, .cells_stride = 8320 };
+
+	EXPECT_EQ(seg_dirty_row(100), 128);
+	EXPECT_EQ(seg_dirty_row(1024), 128);
+	EXPECT_EQ(seg_dirty_row(1025), 256);
+	EXPECT_EQ(seg_cells_stride(100, 64), 8192 + 128);
+	EXPECT_EQ(CELLS_EPOCHS, 4);
+	EXPECT_EQ(SEG_OWNER_STRIDE, 128);
+	EXPECT_EQ((const char *)cells_bits(&c, 5, 0, 1) - memory, (1 * 4 + 0) * 128 + 8);
+	EXPECT_EQ((const char *)cells_bits(&c, 7, 3, 0) - memory, (3 * 4 + 3) * 128);
+	EXPECT_EQ((const char *)cells_bits(&c, 8, 2, 0) - memory, 2 * 128);
+	EXPECT_EQ((const char *)cells_cell(&c, 2, 99) - memory, 2 * 8320 + 99 * 64);
 }
 
 TAP_MAIN
