@@ -119,6 +119,10 @@ int passes_take(struct passes *p, struct top_model *m)
 		p->lack_ns = 0;
 	else if (!p->lack_ns)
 		p->lack_ns = clock_ns();
+	/* What is left of a program is as old as the last look at it while it lived. */
+	if (p->lack == PASSES_NO_PRODUCER && freshet_is_live(p->open.view) &&
+	    freshet_snapshot_count(p->snapshot))
+		return 0;
 	r = freshet_producer_info(p->open.view, &info);
 	if (r == 0)
 		r = freshet_snapshot_take(p->snapshot, p->open.view);

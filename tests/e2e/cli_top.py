@@ -378,7 +378,7 @@ def groups_without_room_are_said():
 @test
 def a_programs_numbers_are_its_columns():
     def head():
-        return [line for line in screen.lines() if "GROUP" in line][0].split()
+        return next((line.split() for line in screen.lines() if "GROUP" in line), [])
 
     def first(column):
         rows = [line.split() for line in screen.lines() if re.search(r"[├└]╴(a|b)$", line)]
@@ -388,10 +388,10 @@ def a_programs_numbers_are_its_columns():
         program.do("create /a", "create /b", "add /a 4 3", "add /b 4 12345678", "observe /a 5000")
         with Screen("--segment", "shop", "--delay", "100ms", "--sort", "open", columns=120) as screen:
             screen.wait_for("GROUP")
-            equal(head(), ["REQUESTS/s", "ERRORS/s", "SENT", "B/s", "%BUSY", "OPEN▾", "P99",
-                           "LATENCY", "GROUP"])
+            wait_until(lambda: head() == ["REQUESTS/s", "ERRORS/s", "SENT", "B/s", "%BUSY", "OPEN▾",
+                                          "P99", "LATENCY", "GROUP"], "all columns", 10)
             expect("CPU" not in screen.text(), "no meter of CPUs")
-            equal(first(4), [("12.3M", "b"), ("3", "a")])
+            wait_until(lambda: first(4) == [("12.3M", "b"), ("3", "a")], "sorted by open", 10)
             screen.keys("s")
             screen.wait_for("P99 LATENCY▾")
             screen.keys("s")
@@ -407,8 +407,11 @@ def a_programs_numbers_are_its_columns():
             screen.wait_for("P99: 99 of 1")
             program.kill()
             screen.resize(120, 24)
-            screen.wait_for("STALE")
-            note(screen.text())
+            screen.keys("h")  # back
+            screen.wait_for(r"STALE 2s .*the producer has ended")
+            equal(first(4), [("12.3M", "b"), ("3", "a")], "as it was")
+            screen.keys("q")
+            equal(screen.exit_code(), 0)
         os.unlink(program.file)
 
 
