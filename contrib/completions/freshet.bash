@@ -16,6 +16,15 @@ _freshet_paths()
 	compopt -o filenames -o nospace 2>/dev/null
 }
 
+# Names in the directories where segments live.
+_freshet_segments()
+{
+	local own=${XDG_RUNTIME_DIR:+$XDG_RUNTIME_DIR/freshet}
+
+	command ls -- "${own:-/tmp/freshet-$UID}" /run/freshet 2>/dev/null |
+		command grep -Ev '^$|:$|\.(lock|sock|new)$'
+}
+
 _freshet()
 {
 	local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} options=""
@@ -27,11 +36,14 @@ _freshet()
 	fi
 	case $prev in
 	--segment)
-		COMPREPLY=($(compgen -W "$(cd /run/freshet 2>/dev/null && ls | grep -v '\.lock$')" \
-			-- "$cur"))
+		COMPREPLY=($(compgen -W "$(_freshet_segments)" -- "$cur"))
+		return ;;
+	--segment-dirs)
+		COMPREPLY=($(compgen -d -- "$cur"))
 		return ;;
 	--sort)
-		COMPREPLY=($(compgen -W "cpu user system throttled time name" -- "$cur"))
+		[[ " ${COMP_WORDS[*]} " == *" --segment "* ]] ||
+			COMPREPLY=($(compgen -W "cpu user system throttled time name" -- "$cur"))
 		return ;;
 	--source)
 		COMPREPLY=($(compgen -W "auto bpf files" -- "$cur"))
@@ -43,8 +55,8 @@ _freshet()
 		return ;;
 	esac
 	case ${COMP_WORDS[1]} in
-	serve) options="--root --source --interval --listen --segment --max-groups --max-cpu --config --help" ;;
-	ls) options="--depth --segment --json --help" ;;
+	serve) options="--root --source --interval --listen --segment --segment-dirs --max-groups --max-cpu --config --help" ;;
+	ls) options="--depth --segment --segments --json --help" ;;
 	show) options="--max-age --segment --json --help" ;;
 	top) options="--delay --sort --filter --segment --batch -n --help" ;;
 	doctor) options="--json --help" ;;
