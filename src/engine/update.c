@@ -259,10 +259,20 @@ int freshet_observe_slow(const struct freshet_handle *h, unsigned histogram, uin
 	last = t->schema.histograms[histogram].buckets - 1u;
 	bucket = freshet_bucket_of(t->schema.histograms[histogram].precision,
 				   t->schema.histograms[histogram].lowest, last, value);
-	if (t->rseq) {
-		r = add_word(t, h, offset + last + 1, value);
-		return r ? r : add_word(t, h, offset + bucket, 1);
+#if FRESHET_HAVE_RSEQ
+	for (unsigned i = 0; t->rseq && i < MAX_ABORTS; i++) {
+		int done = freshet_seq_observe(h, offset + last + 1, value, offset + bucket);
+
+		if (done)
+			return done == 2 ? 0 : add_word(t, h, offset + bucket, 1);
+		r = mark(t, h);
+		if (r < 0)
+			return r;
+		if (r)
+			break;
 	}
+#endif
+	/* One slot for both, so that neither is counted if there is none. */
 	r = begin(t, h, &slot, &cell);
 	if (r)
 		return r;
