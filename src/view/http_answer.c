@@ -328,6 +328,7 @@ enum MHD_Result http_answer(struct http *h, struct request *r, const char *metho
 	enum endpoint e = NOWHERE;
 	const char *stray;
 
+	http_reap(h);
 	for (unsigned i = 0; i < NOWHERE && r->parsed == 0; i++)
 		if (strcmp(endpoints[i].path, r->target.path) == 0)
 			e = (enum endpoint)i;

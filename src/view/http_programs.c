@@ -30,6 +30,7 @@ void http_end(struct http *h)
 {
 	struct tree *t;
 
+	http_reap(h);
 	while ((t = h->programs)) {
 		h->programs = t->next;
 		tree_free(t);
@@ -113,19 +114,30 @@ int http_program_add(struct http *h, const char *name, struct freshet_view *view
 
 void http_program_drop(struct http *h, const char *name)
 {
-	struct tree *gone = NULL;
+	struct tree *gone;
 
 	pthread_mutex_lock(&h->view_lock);
-	for (struct tree **at = &h->programs; *at; at = &(*at)->next) {
-		if (strcmp((*at)->name, name) == 0) {
-			gone = *at;
-			*at = gone->next;
-			break;
+	for (struct tree **at = &h->programs; (gone = *at); at = &gone->next) {
+		if (strcmp(gone->name, name) != 0)
+			continue;
+		*at = gone->next;
+		if (tree_retire(gone)) {
+			gone->next = h->retired;
+			h->retired = gone;
 		}
+		break;
 	}
-	if (gone) /* its bodies count in what the server's thread counts */
-		tree_free(gone);
 	pthread_mutex_unlock(&h->view_lock);
+}
+
+void http_reap(struct http *h)
+{
+	struct tree *t;
+
+	while ((t = h->retired)) {
+		h->retired = t->next;
+		tree_free(t);
+	}
 }
 
 int http_program_error(struct http *h, const char *name)

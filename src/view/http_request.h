@@ -27,6 +27,7 @@ struct http {
 	pthread_mutex_t view_lock;
 	struct tree *host;
 	struct tree *programs; /* as they came */
+	struct tree *retired;  /* dropped, but for their bodies */
 	struct claims own;     /* names of the daemon's own metrics */
 
 	pthread_mutex_t lock; /* of what follows, up to the blank line */
@@ -75,6 +76,9 @@ void http_age_metric(struct http *h, struct buf *out, enum metrics_format format
 
 /* The segment of that name, NULL: the host's; or NULL: there is none. */
 struct tree *http_tree(struct http *h, const char *name);
+
+/* Frees what is retired. The server's thread, or behind it. */
+void http_reap(struct http *h);
 
 /* {"segments":[...]}, and the landing page. */
 void http_segments_json(struct http *h, struct buf *out);

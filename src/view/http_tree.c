@@ -60,6 +60,21 @@ void tree_free(struct tree *t)
 	free(t);
 }
 
+bool tree_retire(struct tree *t)
+{
+	for (unsigned i = 0; i < BODY_CACHE_ENTRIES; i++) {
+		if (!t->cache.entry[i].body)
+			continue;
+		freshet_detach(t->view);
+		t->program = false;
+		freshet_snapshot_free(t->snapshot);
+		t->snapshot = NULL;
+		return true;
+	}
+	tree_free(t);
+	return false;
+}
+
 void tree_view(struct tree *t, const struct freshet_view *view)
 {
 	t->view = (struct freshet_view *)(uintptr_t)view;

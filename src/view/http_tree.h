@@ -10,7 +10,7 @@
  * Segments of programs are not believed: reads of them are guarded (guard.h), and a tree that takes
  * more than TREE_BYTES_MAX is not copied.
  *
- * The server's thread, or who holds http.view_lock.
+ * The server's thread, while it holds http.view_lock.
  */
 #ifndef FRESHET_HTTP_TREE_H
 #define FRESHET_HTTP_TREE_H
@@ -58,6 +58,10 @@ struct tree {
 int tree_new(const char *name, const char *prefix, bool program, const struct freshet_view *view,
 	     struct tree **ret);
 void tree_free(struct tree *t);
+
+/* Frees a program's tree but for its bodies, which are the server's thread's: true, and that thread
+ * calls tree_free(); false: there are none, and nothing is left. Who holds http.view_lock. */
+bool tree_retire(struct tree *t);
 
 /* The same segment under another view, which was made anew. */
 void tree_view(struct tree *t, const struct freshet_view *view);
