@@ -422,9 +422,10 @@ FRESHET_API int freshet_flush(struct freshet_tree *tree);
  *   freshet_add_set  adds n[i] to stat first + i, for the `count` stats of one whole set, which
  *                    begins at first: all or none of it is ever seen.
  *   freshet_observe  counts value in a histogram (index in the schema).
- * 0; -ENOENT: the group was removed; -ECHILD; -EINVAL: no such stat, set or histogram; -EAGAIN:
- * nothing was counted, because all fallback slots stayed in use (freshet_backend() fallback, and
- * more threads in the middle of an update than options.fallback_slots).
+ * 0; -ENOENT: the group was removed (just then: the value observed may be in the sum, in no bucket);
+ * -ECHILD; -EINVAL: no such stat, set or histogram; -EAGAIN: nothing was counted, because all
+ * fallback slots stayed in use (freshet_backend() fallback, and more threads in the middle of an
+ * update than options.fallback_slots).
  */
 FRESHET_INLINE int freshet_add(const struct freshet_handle *group, unsigned stat, int64_t n);
 FRESHET_INLINE int freshet_add_set(const struct freshet_handle *group, unsigned first,

@@ -93,12 +93,13 @@ static void observe(const struct target *g, unsigned seat, uint64_t value, const
 
 	begin(g, seat, SEEN, 1);
 	good = counted(g, design->observe(&g->group, value));
-	if (good)
-		EACH_ABOVE(f, g->fixed)
-		{
-			account_of(f, seat)->sum += value;
-			account_of(f, seat)->bucket[bucket_of[value]]++;
-		}
+	EACH_ABOVE(f, g->fixed)
+	{
+		struct account *a = account_of(f, seat);
+
+		*(good ? &a->sum : &a->unsure) += value;
+		a->bucket[bucket_of[value]] += good;
+	}
 	end(g, seat, SEEN, 1, good);
 }
 

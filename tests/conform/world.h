@@ -43,6 +43,7 @@ struct account {
 	_Alignas(128) uint64_t begun[KINDS], done[KINDS];
 	int64_t busy;       /* what increases without their decreases left */
 	uint64_t sum;       /* of values observed */
+	uint64_t unsure;    /* of those whose group was removed just then, which may be in it */
 	uint64_t bucket[BUCKETS];
 };
 
