@@ -10,15 +10,21 @@
 
 #include <freshet/freshet.h>
 
-/* ON_BOTH(name) { ... backend ... }: two tests. */
-#define ON_BOTH(name_)                                                 \
-	static void name_##_on(enum freshet_backend backend);          \
+/* ON_BOTH(name) { ... backend ... }: two tests, or one where nothing else runs. */
+#if FRESHET_HAVE_RSEQ && !defined(FALLBACK_ALONE)
+#define ON_RSEQ(name_)                                                 \
 	TEST(name_##_rseq)                                             \
 	{                                                              \
 		if (!tree_has_rseq())                                  \
 			SKIP("no rseq in this process");               \
 		name_##_on(FRESHET_RSEQ);                              \
-	}                                                              \
+	}
+#else
+#define ON_RSEQ(name_)
+#endif
+#define ON_BOTH(name_)                                                 \
+	static void name_##_on(enum freshet_backend backend);          \
+	ON_RSEQ(name_)                                                 \
 	TEST(name_##_fallback)                                         \
 	{                                                              \
 		name_##_on(FRESHET_FALLBACK);                          \
