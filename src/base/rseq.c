@@ -61,7 +61,7 @@ static uint32_t field(ptrdiff_t area, unsigned at)
 /*
  * Where switch_mm() is no memory barrier, as on arm64, Linux before 6.9 may give an mm_cid that is in
  * use to another CPU, too: two writers of a cell. Commit fe90f3967bdb, "sched: Add missing memory
- * barrier in switch_mm_cid", is in 6.6.29 and 6.8.8 as well, which is not looked for: there, cpu_id
+ * barrier in switch_mm_cid", is in later 6.6 and 6.8 as well, which is not looked for: there, cpu_id
  * costs nothing but room.
  */
 static bool mm_cid_ordered(void)
