@@ -58,9 +58,11 @@ struct seg_control {
 	uint32_t dirty_row;      /* bytes of one slot's bits of one epoch */
 	uint32_t nparts;
 	uint32_t nhistograms;
-	_Alignas(64) uint32_t used_groups; /* slots of groups ever used: written by create */
-	uint32_t used_rseq;                /* CPU slots ever used: raised by updates' slow path */
+	uint32_t pad0[8];        /* what follows changes: a cache line of its own */
+	uint32_t used_groups;    /* slots of groups ever used: written by create */
+	uint32_t used_rseq;      /* CPU slots ever used: raised by updates' slow path */
 	uint32_t used_fallback;
+	uint32_t pad1[13];
 };
 
 enum part_type {

@@ -89,12 +89,17 @@ struct seg_header {
 	uint32_t pad0;
 	struct seg_section section[SEG_MAX_SECTIONS];
 
-	/* What changes; a cache line of its own. Written by the writer alone. */
-	_Alignas(64) uint64_t generation; /* last published pass; 0: none yet */
+	/* What changes; a cache line of its own (by padding: gcc's AddressSanitizer does not align
+	 * local variables to that). Written by the writer alone. */
+	uint64_t pad1;
+	uint64_t generation; /* last published pass; 0: none yet */
 	uint64_t interval_ns;             /* intended; 0: none */
 	uint64_t overflowed;              /* groups without room in the last pass */
 	uint32_t state;                   /* enum seg_state */
+	uint32_t pad2[9];
 };
+_Static_assert(offsetof(struct seg_header, generation) == 768 && sizeof(struct seg_header) == 832,
+	       "as docs/segment-format.md says");
 
 /* A column. Strings are offsets into SEG_STRINGS. */
 struct seg_stat {
