@@ -212,7 +212,8 @@ static void say_counts(uint64_t ns)
 		steps += world->seat[i].steps;
 	for (unsigned i = 0; i < READERS; i++)
 		reads += world->tally[i].reads;
-	printf("# %s: %.1f s, seed %llu, %llu updates by %llu threads, %llu restarts, %llu flushes, %llu "
+	printf("# %s: %.1f s, seed %llu, %llu updates by %llu threads, %llu restarts, %llu "
+	       "flushes, %llu "
 	       "groups replaced, %llu times stopped, %llu reads\n",
 	       design->name, (double)ns / NSEC_PER_SEC, (unsigned long long)world->seed,
 	       (unsigned long long)steps, (unsigned long long)world->threads,
@@ -262,7 +263,8 @@ static const struct design *find_design(const char *name)
 	for (unsigned i = 0; name && i < sizeof(designs) / sizeof(designs[0]); i++)
 		if (!strcmp(designs[i]->name, name))
 			return designs[i];
-	fprintf(stderr, "usage: conform DESIGN [--seconds N] [--checks N] [--seed N] [--planted NAME]\n");
+	fprintf(stderr,
+		"usage: conform DESIGN [--seconds N] [--checks N] [--seed N] [--planted NAME]\n");
 	exit(2);
 }
 

@@ -58,8 +58,9 @@ struct design {
 	/* tree: this process's own, or NULL: what another process has at the path. */
 	int (*attach)(void *tree, const char *path, void **reader);
 	void (*detach)(void *reader);
-	int (*read)(void *reader, uint64_t ref, struct numbers *);       /* fresh */
-	int (*read_flushed)(void *reader, uint64_t ref, struct numbers *); /* as of the last flush */
+	int (*read)(void *reader, uint64_t ref, struct numbers *); /* fresh */
+	int (*read_flushed)(void *reader, uint64_t ref,
+			    struct numbers *); /* as of the last flush */
 	int (*read_distribution)(void *reader, uint64_t ref, struct distribution *);
 	int (*snapshot)(void *reader, see_group *, void *arg);
 

@@ -11,13 +11,13 @@
 #include <string.h>
 
 #if defined(__x86_64__)
-__attribute__((tls_model("local-exec"), visibility("hidden"))) _Thread_local int
-	conform_delay, conform_entered, conform_left;
-#define FRESHET_SEQ_DELAY                                      \
-	"incl %%fs:conform_entered@tpoff\n"                    \
-	"7:\n\t"                                               \
-	"decl %%fs:conform_delay@tpoff\n\t"                    \
-	"jg 7b\n\t"                                            \
+__attribute__((tls_model("local-exec"), visibility("hidden"))) _Thread_local int conform_delay,
+	conform_entered, conform_left;
+#define FRESHET_SEQ_DELAY                   \
+	"incl %%fs:conform_entered@tpoff\n" \
+	"7:\n\t"                            \
+	"decl %%fs:conform_delay@tpoff\n\t" \
+	"jg 7b\n\t"                         \
 	"incl %%fs:conform_left@tpoff\n\t"
 #define HAVE_DELAY 1
 #else
@@ -46,10 +46,14 @@ static uint64_t restarts_seen;
 
 static int open_on(enum freshet_backend backend, const char *path, unsigned groups, void **tree)
 {
-	struct freshet_schema schema = { .size = sizeof(schema), .stats = stats, .nstats = STATS,
-					 .histograms = &histogram, .nhistograms = 1 };
-	struct freshet_options o = { .size = sizeof(o), .producer = "conform",
-				     .max_groups = groups, .backend = backend };
+	struct freshet_schema schema = { .size = sizeof(schema),
+					 .stats = stats,
+					 .nstats = STATS,
+					 .histograms = &histogram,
+					 .nhistograms = 1 };
+	struct freshet_options o = {
+		.size = sizeof(o), .producer = "conform", .max_groups = groups, .backend = backend
+	};
 	struct freshet_tree *t;
 	int r;
 
@@ -300,13 +304,12 @@ static uint64_t restarts(void)
 }
 
 #define ALL ((1u << PROMISES) - 1)
-#define FUNCTIONS                                                                                \
-	.promises = ALL, .close = close_tree, .root = root, .create = create,                    \
-	.remove = remove_group, .flush = flush, .add_ops = add_ops, .add_busy = add_busy,        \
-	.add_set = add_set, .observe = observe, .attach = attach, .detach = detach,              \
-	.read = read_group, .read_flushed = read_flushed,                                        \
-	.read_distribution = read_distribution, .snapshot = snapshot, .upper = upper,            \
-	.restarts = restarts
+#define FUNCTIONS                                                                                 \
+	.promises = ALL, .close = close_tree, .root = root, .create = create,                     \
+	.remove = remove_group, .flush = flush, .add_ops = add_ops, .add_busy = add_busy,         \
+	.add_set = add_set, .observe = observe, .attach = attach, .detach = detach,               \
+	.read = read_group, .read_flushed = read_flushed, .read_distribution = read_distribution, \
+	.snapshot = snapshot, .upper = upper, .restarts = restarts
 
 const struct design freshet_rseq = { .name = "rseq", .open = open_rseq, FUNCTIONS };
 const struct design freshet_fallback = { .name = "fallback", .open = open_fallback, FUNCTIONS };

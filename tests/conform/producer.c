@@ -290,8 +290,8 @@ static void *make_stand(void *arg)
 	while (running()) {
 		uint64_t x = next_random(&random);
 		/* Half of the time an updater. */
-		unsigned i = x & 1 ? (unsigned)(x >> 8) % UPDATERS :
-				     (unsigned)(x >> 8) % (UPDATERS + ROLES - 1);
+		unsigned i = x & 1 ? (unsigned)(x >> 8) % UPDATERS
+				   : (unsigned)(x >> 8) % (UPDATERS + ROLES - 1);
 
 		pthread_mutex_lock(&member[i].lock);
 		if (load_acquire(&member[i].there)) /* pairs with enter() */

@@ -16,9 +16,9 @@ typedef unsigned long long ull;
 
 void reader_init(struct reader_thread *r, unsigned number, void *reader)
 {
-	*r = (struct reader_thread){
-		.number = number, .reader = reader, .random = world->seed * 31 + number + 1
-	};
+	*r = (struct reader_thread){ .number = number,
+				     .reader = reader,
+				     .random = world->seed * 31 + number + 1 };
 }
 
 struct bounds {
@@ -56,9 +56,8 @@ void done_of(unsigned fixed, uint64_t *ops, uint64_t *sets)
 	*sets = b.count[SETS];
 }
 
-static void check_bounds(struct tally *t, const char *what, unsigned place,
-			 const struct numbers *n, const struct bounds *low,
-			 const struct bounds *high)
+static void check_bounds(struct tally *t, const char *what, unsigned place, const struct numbers *n,
+			 const struct bounds *low, const struct bounds *high)
 {
 	check(t, FRESH, n->ops >= low->count[OPS] && n->set[0] >= low->count[SETS],
 	      "%s of place %u: ops %lld, set %lld less than were done", what, place,
@@ -66,18 +65,19 @@ static void check_bounds(struct tally *t, const char *what, unsigned place,
 	if (high)
 		check(t, EXACT, n->ops <= high->count[OPS] && n->set[0] <= high->count[SETS],
 		      "%s of place %u: ops %lld, set %lld more than were begun", what, place,
-		      (long long)(n->ops - high->count[OPS]), (long long)(n->set[0] - high->count[SETS]));
+		      (long long)(n->ops - high->count[OPS]),
+		      (long long)(n->set[0] - high->count[SETS]));
 }
 
-static void check_alone(struct tally *t, const char *what, unsigned place,
-			const struct numbers *n, struct numbers *last)
+static void check_alone(struct tally *t, const char *what, unsigned place, const struct numbers *n,
+			struct numbers *last)
 {
 	check(t, WHOLE, n->set[0] == n->set[1] && n->set[0] == n->set[2] && n->busy >= 0,
 	      "%s of place %u: set %llu %llu %llu, busy %lld", what, place, (ull)n->set[0],
 	      (ull)n->set[1], (ull)n->set[2], (long long)n->busy);
 	check(t, MONOTONE, n->ops >= last->ops && n->set[0] >= last->set[0],
-	      "%s of place %u: ops %llu after %llu, set %llu after %llu", what, place,
-	      (ull)n->ops, (ull)last->ops, (ull)n->set[0], (ull)last->set[0]);
+	      "%s of place %u: ops %llu after %llu, set %llu after %llu", what, place, (ull)n->ops,
+	      (ull)last->ops, (ull)n->set[0], (ull)last->set[0]);
 	*last = *n;
 }
 
@@ -136,7 +136,8 @@ static void read_leaf(struct reader_thread *r, unsigned leaf)
 	fence_acquire();
 	for (unsigned i = 0; i < SEATS; i++)
 		for (unsigned k = 0; k < SEEN; k++)
-			high.count[k] += count_of(load_relaxed(&a[i].begun[k]), incarnation, &moved);
+			high.count[k] +=
+				count_of(load_relaxed(&a[i].begun[k]), incarnation, &moved);
 	if (r->incarnation[place] != incarnation)
 		memset(&r->last[place], 0, sizeof(r->last[place]));
 	r->incarnation[place] = incarnation;
@@ -170,10 +171,12 @@ static void check_distribution(struct reader_thread *r, const char *what, unsign
 
 	for (unsigned i = 0; i < BUCKETS; i++)
 		n += d->bucket[i];
-	check(t, FRESH, n >= low->count[SEEN], "%s of place %u: %lld observations less than were done",
-	      what, place, (long long)(low->count[SEEN] - n));
-	check(t, EXACT, n <= high->count[SEEN], "%s of place %u: %lld observations more than were begun",
-	      what, place, (long long)(n - high->count[SEEN]));
+	check(t, FRESH, n >= low->count[SEEN],
+	      "%s of place %u: %lld observations less than were done", what, place,
+	      (long long)(low->count[SEEN] - n));
+	check(t, EXACT, n <= high->count[SEEN],
+	      "%s of place %u: %lld observations more than were begun", what, place,
+	      (long long)(n - high->count[SEEN]));
 	if (what[0] != 'd')
 		return; /* another function: no comparison with the last */
 	for (unsigned i = 0; i < BUCKETS; i++)
@@ -269,8 +272,8 @@ static void take_snapshot(struct reader_thread *r)
 		check(t, WHOLE,
 		      s.group[i].ops >= s.group[i].below_ops &&
 			      s.group[i].sets >= s.group[i].below_sets,
-		      "snapshot: group %u counts %llu, those below it %llu", i,
-		      (ull)s.group[i].ops, (ull)s.group[i].below_ops);
+		      "snapshot: group %u counts %llu, those below it %llu", i, (ull)s.group[i].ops,
+		      (ull)s.group[i].below_ops);
 }
 
 void reader_step(struct reader_thread *r)
@@ -324,7 +327,8 @@ static void check_rest(struct tally *t, const char *what, unsigned place, const 
 static void check_rest_distribution(struct tally *t, const char *what, unsigned place,
 				    const struct account *a, const struct distribution *d)
 {
-	check(t, EXACT, d->sum - a->sum <= a->unsure && !memcmp(d->bucket, a->bucket, sizeof(d->bucket)),
+	check(t, EXACT,
+	      d->sum - a->sum <= a->unsure && !memcmp(d->bucket, a->bucket, sizeof(d->bucket)),
 	      "at rest, %s of place %u: sum %llu of %llu, first bucket %llu of %llu", what, place,
 	      (ull)d->sum, (ull)a->sum, (ull)d->bucket[0], (ull)a->bucket[0]);
 }
@@ -375,9 +379,8 @@ void reader_check_rest(struct reader_thread *r, bool flushed)
 			check_rest(t, "snapshot", i, &a, &s.n[i]);
 			check_rest_distribution(t, "snapshot", i, &a, &s.d[i]);
 		}
-		if (flushed &&
-		    finished(t, "read_flushed", i,
-			     design->read_flushed(r->reader, world->fixed[i], &n)))
+		if (flushed && finished(t, "read_flushed", i,
+					design->read_flushed(r->reader, world->fixed[i], &n)))
 			check_rest(t, "read_flushed", i, &a, &n);
 	}
 	for (unsigned i = 0; i < LEAVES; i++)

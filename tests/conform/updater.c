@@ -21,7 +21,8 @@ static struct account *account_of(unsigned fixed, unsigned seat)
 }
 
 /* The lowest group first, up to the root. */
-#define EACH_ABOVE(f, from) for (unsigned f = (from), more_ = 1; more_; more_ = f != 0, f = above(f))
+#define EACH_ABOVE(f, from) \
+	for (unsigned f = (from), more_ = 1; more_; more_ = f != 0, f = above(f))
 
 static uint64_t leaf_count(uint64_t old, uint64_t incarnation)
 {
@@ -84,7 +85,7 @@ static void add_busy(const struct target *g, unsigned seat, int64_t n)
 		return;
 	/* Removed in between: that stays in the groups above. */
 	EACH_ABOVE(f, g->fixed)
-		account_of(f, seat)->busy += n;
+	account_of(f, seat)->busy += n;
 }
 
 static void observe(const struct target *g, unsigned seat, uint64_t value, const uint8_t *bucket_of)

@@ -9,7 +9,7 @@
 
 #define PRINTED 10u /* violations that are told in detail */
 
-const char *const promise_name[PROMISES] = { "exact",	 "fresh",     "whole",
+const char *const promise_name[PROMISES] = { "exact",    "fresh",     "whole",
 					     "monotone", "unblocked", "quiet" };
 
 bool check(struct tally *t, enum promise p, bool good, const char *fmt, ...)

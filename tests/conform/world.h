@@ -22,13 +22,13 @@
 #include "base/atomics.h"
 #include "conform/design.h"
 
-#define TENANTS      3u
-#define SERVICES     2u /* of each tenant */
-#define FIXED        (1 + TENANTS + TENANTS * SERVICES)
-#define LEAVES       12u /* at a time, spread over the services */
-#define CROWD        80u
-#define PLACES       (FIXED + LEAVES)
-#define MAX_GROUPS   192u
+#define TENANTS       3u
+#define SERVICES      2u /* of each tenant */
+#define FIXED         (1 + TENANTS + TENANTS * SERVICES)
+#define LEAVES        12u /* at a time, spread over the services */
+#define CROWD         80u
+#define PLACES        (FIXED + LEAVES)
+#define MAX_GROUPS    192u
 #define FIRST_SERVICE (1 + TENANTS)
 
 #define UPDATERS 3u
@@ -41,9 +41,9 @@ enum kind { OPS, SETS, SEEN, KINDS };
 /* One seat's account of a fixed group. Written by the seat alone. */
 struct account {
 	_Alignas(128) uint64_t begun[KINDS], done[KINDS];
-	int64_t busy;       /* what increases without their decreases left */
-	uint64_t sum;       /* of values observed */
-	uint64_t unsure;    /* of those whose group was removed just then, which may be in it */
+	int64_t busy;    /* what increases without their decreases left */
+	uint64_t sum;    /* of values observed */
+	uint64_t unsure; /* of those whose group was removed just then, which may be in it */
 	uint64_t bucket[BUCKETS];
 };
 
@@ -66,8 +66,8 @@ struct tally {
 };
 
 struct world {
-	uint32_t phase; /* enum phase: set by the reading process, */
-	uint32_t round; /* as is this */
+	uint32_t phase;  /* enum phase: set by the reading process, */
+	uint32_t round;  /* as is this */
 	uint32_t rested; /* 1 + the last round that the updating process has brought to rest */
 	uint32_t printed;
 	uint64_t seed;
@@ -80,7 +80,8 @@ struct world {
 	struct {
 		_Alignas(64) uint64_t steps;
 	} seat[SEATS];
-	struct tally tally[READERS + 2]; /* then all other threads of the updating process, of this one */
+	struct tally tally[READERS +
+			   2]; /* then all other threads of the updating process, of this one */
 	_Alignas(64) uint64_t flushes, births, threads, stands, restarts;
 	int64_t error; /* of the updating process, when it cannot go on */
 };

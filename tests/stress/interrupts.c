@@ -7,13 +7,13 @@
  * caught in it; two counts around the loop say how many never got out of it.
  */
 #if defined(__x86_64__)
-__attribute__((tls_model("local-exec"), visibility("hidden"))) _Thread_local int
-	stress_delay, stress_entered, stress_left;
-#define FRESHET_SEQ_DELAY                     \
-	"incl %%fs:stress_entered@tpoff\n"    \
-	"7:\n\t"                              \
-	"decl %%fs:stress_delay@tpoff\n\t"    \
-	"jg 7b\n\t"                           \
+__attribute__((tls_model("local-exec"), visibility("hidden"))) _Thread_local int stress_delay,
+	stress_entered, stress_left;
+#define FRESHET_SEQ_DELAY                  \
+	"incl %%fs:stress_entered@tpoff\n" \
+	"7:\n\t"                           \
+	"decl %%fs:stress_delay@tpoff\n\t" \
+	"jg 7b\n\t"                        \
 	"incl %%fs:stress_left@tpoff\n\t"
 #define DELAY(n) (stress_delay = (n))
 #define RESTARTS (unsigned)(stress_entered - stress_left)
@@ -146,7 +146,7 @@ static void add_up(void)
 }
 
 struct work {
-	bool rseq;  /* or it is taken away */
+	bool rseq; /* or it is taken away */
 	bool moves;
 	long period; /* ns; 0: PERIOD_NS */
 };
@@ -232,23 +232,24 @@ static void run(const struct work *w, unsigned threads)
 
 TEST(signals_and_moves)
 {
-	const struct work w[THREADS] = { { true, true, 0 }, { true, true, 0 }, { true, false, 0 },
-					 { true, false, 0 } };
+	const struct work w[THREADS] = {
+		{ true, true, 0 }, { true, true, 0 }, { true, false, 0 }, { true, false, 0 }
+	};
 
 	REQUIRE(start(0));
 	run(w, THREADS);
 	EXPECT_EQ(refused_in_all, 0);
 #if defined(__x86_64__) && FRESHET_HAVE_RSEQ
 	if (stress.backend == FRESHET_RSEQ)
-		EXPECT(restarts_in_all > 10, "%llu restarts",
-		       (unsigned long long)restarts_in_all);
+		EXPECT(restarts_in_all > 10, "%llu restarts", (unsigned long long)restarts_in_all);
 #endif
 }
 
 TEST(threads_without_rseq)
 {
-	const struct work w[THREADS] = { { true, true, 0 }, { false, true, 0 }, { false, false, 0 },
-					 { true, false, 0 } };
+	const struct work w[THREADS] = {
+		{ true, true, 0 }, { false, true, 0 }, { false, false, 0 }, { true, false, 0 }
+	};
 
 	REQUIRE(start(0));
 	run(w, THREADS);
@@ -259,7 +260,8 @@ TEST(threads_without_rseq)
 TEST(slots_exhausted)
 {
 	const bool rseq = stress.backend != FRESHET_RSEQ; /* else they are made to use slots */
-	const struct work w[2] = { { rseq, false, LONG_PERIOD_NS }, { rseq, true, LONG_PERIOD_NS } };
+	const struct work w[2] = { { rseq, false, LONG_PERIOD_NS },
+				   { rseq, true, LONG_PERIOD_NS } };
 
 	REQUIRE(start(1));
 	run(w, 2);

@@ -91,8 +91,7 @@ static void create(int parent, uint64_t x)
 	if (above->depth == FRESHET_MAX_DEPTH)
 		EXPECT(r == -ELOOP || r == -ENOENT, "create at the ceiling: %d", r);
 	else
-		EXPECT(r == 0 || r == -ENOSPC ||
-			       (r == -ENOENT && load_relaxed(&above->alive) != 1),
+		EXPECT(r == 0 || r == -ENOSPC || (r == -ENOENT && load_relaxed(&above->alive) != 1),
 		       "create: %d", r);
 	if (r)
 		return;
@@ -140,9 +139,9 @@ static void read_group(const struct model_node *m)
 		return;
 	EXPECT(r == 0, "read: %d", r);
 	if (r == 0)
-		EXPECT(v[OPS] >= low && v[A] == v[B] && v[A] == v[C], "%llu of %llu; %llu %llu %llu",
-		       (unsigned long long)v[OPS], (unsigned long long)low,
-		       (unsigned long long)v[A], (unsigned long long)v[B],
+		EXPECT(v[OPS] >= low && v[A] == v[B] && v[A] == v[C],
+		       "%llu of %llu; %llu %llu %llu", (unsigned long long)v[OPS],
+		       (unsigned long long)low, (unsigned long long)v[A], (unsigned long long)v[B],
 		       (unsigned long long)v[C]);
 }
 
@@ -257,8 +256,8 @@ static void checkpoint(struct freshet_snapshot *snap)
 	const struct freshet_entry *e;
 
 	for (uint32_t i = 0; i < nodes; i++)
-		sums[i] = (struct sums){ node[i].ops, node[i].sets, node[i].sum, node[i].count,
-					 (uint64_t)node[i].busy, node[i].unsure };
+		sums[i] = (struct sums){ node[i].ops,   node[i].sets,           node[i].sum,
+					 node[i].count, (uint64_t)node[i].busy, node[i].unsure };
 	for (uint32_t i = nodes; i-- > 1;) {
 		struct sums *up = &sums[node[i].parent];
 
@@ -300,15 +299,14 @@ static void checkpoint(struct freshet_snapshot *snap)
 		EXPECT_EQ(freshet_read_total(v, node[i].handle.group, 0, STATS, values, &present,
 					     NULL),
 			  0);
-		EXPECT(values[OPS] == sums[i].ops && values[A] == sums[i].sets, "%s",
-		       node[i].name);
+		EXPECT(values[OPS] == sums[i].ops && values[A] == sums[i].sets, "%s", node[i].name);
 		if (i == 0)
 			continue;
 		EXPECT_EQ(freshet_lookup(tree, &node[node[i].parent].handle, node[i].name, &found),
 			  0);
-		EXPECT_EQ(freshet_create(tree, &node[node[i].parent].handle, node[i].name, 0,
-					 &found),
-			  -EEXIST);
+		EXPECT_EQ(
+			freshet_create(tree, &node[node[i].parent].handle, node[i].name, 0, &found),
+			-EEXIST);
 	}
 	EXPECT(seen == alive && count == alive, "%zu of %zu, %zu in the snapshot", seen, alive,
 	       count);

@@ -16,7 +16,8 @@ static int start(enum freshet_backend backend)
 		{ "test", "a", NULL, "", FRESHET_COUNTER, FRESHET_COUNT, 1 },
 		{ "test", "b", NULL, "", FRESHET_COUNTER, FRESHET_COUNT, 1 },
 	};
-	const struct freshet_schema schema = { .size = sizeof(schema), .stats = stats,
+	const struct freshet_schema schema = { .size = sizeof(schema),
+					       .stats = stats,
 					       .nstats = 3 };
 	const struct freshet_options options = { .size = sizeof(options), .backend = backend };
 	int r = freshet_open(NULL, &schema, &options, &tree);

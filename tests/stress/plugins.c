@@ -91,11 +91,13 @@ TEST(unloaded)
 	       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
+#ifndef __SANITIZE_ADDRESS__ /* which soon has something else where the module was */
 TEST(not_cleared)
 {
 	int status = run("STRESS_PLUGIN_PLANTED");
 	EXPECT(status != -1 && WIFSIGNALED(status), "the planted bug did not show: %x",
 	       (unsigned)status);
 }
+#endif
 
 STRESS_MAIN(0.7)

@@ -100,7 +100,8 @@ struct last {
 };
 
 /* Reads the root, which must be sane. Returns the time that it took, ns. */
-static uint64_t read_root(const struct freshet_view *v, struct freshet_group root, struct last *last)
+static uint64_t read_root(const struct freshet_view *v, struct freshet_group root,
+			  struct last *last)
 {
 	uint64_t value[STATS], present, began = clock_ns();
 	int r = freshet_read(v, root, 0, STATS, value, &present, NULL);
@@ -114,8 +115,7 @@ static uint64_t read_root(const struct freshet_view *v, struct freshet_group roo
 	       (unsigned long long)value[C]);
 	EXPECT(value[OPS] >= last->v[OPS] && value[A] >= last->v[A], "%llu after %llu",
 	       (unsigned long long)value[OPS], (unsigned long long)last->v[OPS]);
-	EXPECT((int64_t)value[BUSY] >= 0, "%lld",
-	       (long long)value[BUSY]);
+	EXPECT((int64_t)value[BUSY] >= 0, "%lld", (long long)value[BUSY]);
 	memcpy(last->v, value, sizeof(value));
 	return took;
 }

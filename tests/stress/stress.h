@@ -40,15 +40,20 @@ static const struct freshet_histogram stress_histogram = {
 	"test", "size", NULL, "", FRESHET_BYTES, 1, 0, 6, 0, 0,
 };
 static const struct freshet_schema stress_schema = {
-	.size = sizeof(stress_schema), .stats = stress_stats, .nstats = STATS,
-	.histograms = &stress_histogram, .nhistograms = 1,
+	.size = sizeof(stress_schema),
+	.stats = stress_stats,
+	.nstats = STATS,
+	.histograms = &stress_histogram,
+	.nhistograms = 1,
 };
 
 __attribute__((unused)) static int stress_open(const char *path, unsigned groups,
 					       unsigned fallback_slots, struct freshet_tree **ret)
 {
-	const struct freshet_options o = { .size = sizeof(o), .producer = "stress",
-					   .max_groups = groups, .backend = stress.backend,
+	const struct freshet_options o = { .size = sizeof(o),
+					   .producer = "stress",
+					   .max_groups = groups,
+					   .backend = stress.backend,
 					   .fallback_slots = fallback_slots };
 
 	return freshet_open(path, &stress_schema, &o, ret);
@@ -133,10 +138,10 @@ static int stress_main(int argc, char **argv, double seconds)
 	return tap_run(only);
 }
 
-#define STRESS_MAIN(seconds)                                  \
-	int main(int argc, char **argv)                       \
-	{                                                     \
-		return stress_main(argc, argv, seconds);      \
+#define STRESS_MAIN(seconds)                             \
+	int main(int argc, char **argv)                  \
+	{                                                \
+		return stress_main(argc, argv, seconds); \
 	}
 
 #endif
