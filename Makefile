@@ -34,10 +34,17 @@ install: all
 fuzz:
 	tools/fuzz $(FUZZ_SECONDS)
 
+# A hundred million checks of each promise on each path; minutes.
+soak: all
+	build/tests/conform/conform rseq --checks 100000000
+	build/tests/conform/conform fallback --checks 100000000
+	for test in forks interrupts mix processes; do for backend in rseq fallback; do \
+		build/tests/stress/stress_$$test --backend $$backend --seconds 20 || exit; done; done
+
 format:
 	clang-format -i $$(git ls-files '*.c' '*.h')
 
 clean:
-	rm -rf build build-gcc build-clang build-asan build-arm64 build-i686 build-fuzz
+	rm -rf build build-gcc build-clang build-asan build-tsan build-arm64 build-i686 build-fuzz
 
-.PHONY: all run check install fuzz format clean
+.PHONY: all run check install fuzz soak format clean
