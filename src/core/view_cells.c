@@ -32,7 +32,7 @@ static int load_control(struct freshet_view *v)
 	const struct seg_section *s =
 		view_section(v, SEG_CONTROL, 1, sizeof(struct seg_control));
 	struct cells *c = &v->cells;
-	struct seg_control k;
+	_Alignas(8) struct seg_control k;
 
 	if (!s)
 		return -EIO;
