@@ -13,8 +13,8 @@
 
 /* From 2^10 ns (1 us) to 2^33 ns (9 s), 2^3 buckets in each power of two: bounds 12.5 % apart. */
 static const struct freshet_histogram histograms[] = {
-	{ "http", "latency", NULL, "Time from request to answer.", FRESHET_NANOSECONDS, 3, 10, 33, 0,
-	  0 },
+	{ "http", "latency", NULL, "Time from request to answer.", FRESHET_NANOSECONDS, 3, 10, 33,
+	  0, 0 },
 };
 
 /* A schema has one stat at least. */

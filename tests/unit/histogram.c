@@ -30,9 +30,9 @@ static int right(const struct freshet_histogram *h, uint64_t v)
 	       (i == 0 || v > freshet_bucket_upper(h, i - 1));
 }
 
-#define RIGHT(h, v)                                                                          \
-	EXPECT(right(h, v), "precision %u, 2^%u to 2^%u: %#llx in bucket %u of %u",          \
-	       (h)->precision, (h)->lowest, (h)->highest, (unsigned long long)(v),           \
+#define RIGHT(h, v)                                                                 \
+	EXPECT(right(h, v), "precision %u, 2^%u to 2^%u: %#llx in bucket %u of %u", \
+	       (h)->precision, (h)->lowest, (h)->highest, (unsigned long long)(v),  \
 	       freshet_bucket_of((h)->precision, (h)->lowest, (h)->buckets - 1u, v), (h)->buckets)
 
 TEST(extremes_of_every_shape)
@@ -105,8 +105,8 @@ TEST(widths)
 				REQUIRE(upper >= lower, "bucket %u", i);
 				width = upper + 1 - lower;
 				EXPECT(width <= 1ull << low || width <= lower >> p,
-				       "precision %u, from 2^%u: bucket %u, from %llu, width %llu", p,
-				       low, i, (unsigned long long)lower,
+				       "precision %u, from 2^%u: bucket %u, from %llu, width %llu",
+				       p, low, i, (unsigned long long)lower,
 				       (unsigned long long)width);
 				lower = upper + 1;
 			}

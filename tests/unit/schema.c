@@ -20,12 +20,14 @@ static void reset(unsigned nstats, unsigned nhistograms)
 {
 	for (unsigned i = 0; i < MANY; i++) {
 		snprintf(names[i], sizeof(names[i]), "n%u", i);
-		stats[i] = (struct freshet_stat){ "f", names[i], NULL, NULL, FRESHET_COUNTER,
-						  FRESHET_COUNT, 0 };
+		stats[i] =
+			(struct freshet_stat){ "f",           names[i], NULL, NULL, FRESHET_COUNTER,
+					       FRESHET_COUNT, 0 };
 	}
 	for (unsigned i = 0; i <= FRESHET_MAX_HISTOGRAMS; i++)
-		histograms[i] = (struct freshet_histogram){ .family = "h", .name = names[i],
-							    .precision = 2, .highest = 10 };
+		histograms[i] = (struct freshet_histogram){
+			.family = "h", .name = names[i], .precision = 2, .highest = 10
+		};
 	schema = (struct freshet_schema){ sizeof(schema), stats, nstats, histograms, nhistograms };
 	options = (struct freshet_options){ .size = sizeof(options), .max_groups = 4 };
 }
@@ -71,7 +73,7 @@ TEST(sizes)
 
 TEST(names)
 {
-	static const char *const bad[] = { NULL, "",	"A",  "aB",  "1a",     "_a",
+	static const char *const bad[] = { NULL,  "",    "A",  "aB",  "1a",        "_a",
 					   "a-b", "a b", "a.", "a/b", "a\xc3\xbc", "a\n" };
 	static const char *const good[] = { "a", "a1", "a_", "a_b_3", "zz9" };
 
@@ -160,11 +162,11 @@ TEST(histogram_bounds)
 		unsigned char precision, lowest, highest;
 		int result;
 	} cases[] = {
-		{ 0, 0, 1, 0 },	      { 0, 0, 0, -EINVAL },   { 0, 1, 0, -EINVAL },
-		{ 0, 62, 63, 0 },     { 0, 63, 63, -EINVAL }, { 0, 0, 63, 0 },
-		{ 0, 0, 64, -EINVAL }, { 6, 0, 63, 0 },	      { 6, 56, 63, 0 },
-		{ 6, 57, 63, -EINVAL }, { 7, 0, 63, -EINVAL }, { 255, 0, 63, -EINVAL },
-		{ 3, 10, 14, 0 },     { 3, 10, 13, -EINVAL }, { 0, 255, 0, -EINVAL },
+		{ 0, 0, 1, 0 },         { 0, 0, 0, -EINVAL },   { 0, 1, 0, -EINVAL },
+		{ 0, 62, 63, 0 },       { 0, 63, 63, -EINVAL }, { 0, 0, 63, 0 },
+		{ 0, 0, 64, -EINVAL },  { 6, 0, 63, 0 },        { 6, 56, 63, 0 },
+		{ 6, 57, 63, -EINVAL }, { 7, 0, 63, -EINVAL },  { 255, 0, 63, -EINVAL },
+		{ 3, 10, 14, 0 },       { 3, 10, 13, -EINVAL }, { 0, 255, 0, -EINVAL },
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -172,8 +174,8 @@ TEST(histogram_bounds)
 		histograms[0].precision = cases[i].precision;
 		histograms[0].lowest = cases[i].lowest;
 		histograms[0].highest = cases[i].highest;
-		EXPECT(open_it() == cases[i].result, "precision %u, %u to %u",
-		       cases[i].precision, cases[i].lowest, cases[i].highest);
+		EXPECT(open_it() == cases[i].result, "precision %u, %u to %u", cases[i].precision,
+		       cases[i].lowest, cases[i].highest);
 	}
 }
 
@@ -232,8 +234,9 @@ TEST(is_copied_into_the_segment)
 
 	reset(4, 2);
 	stats[0].help = "What it is.";
-	stats[1] = (struct freshet_stat){ "g", names[1], "key_usec", "Help.", FRESHET_GAUGE,
-					  FRESHET_NANOSECONDS, 9 };
+	stats[1] = (struct freshet_stat){ "g",     names[1],      "key_usec",
+					  "Help.", FRESHET_GAUGE, FRESHET_NANOSECONDS,
+					  9 };
 	stats[2].set = 9;
 	histograms[1].unit = FRESHET_BYTES;
 	histograms[1].lowest = 5;

@@ -10,13 +10,15 @@
 #include "unit/segment_walk.h"
 #include "unit/tree_image.h"
 
-#define HEADER	    ((const struct seg_header *)image)
-#define AT(field)   offsetof(struct seg_header, field)
-#define LIVES(i, f) (section(image, SEG_LIVES)->offset + (i) * sizeof(struct seg_life) + \
-		     offsetof(struct seg_life, f))
-#define CONTROL(f)  (section(image, SEG_CONTROL)->offset + offsetof(struct seg_control, f))
-#define PART(i, f)  (section(image, SEG_PARTS)->offset + (i) * sizeof(struct seg_part) + \
-		    offsetof(struct seg_part, f))
+#define HEADER    ((const struct seg_header *)image)
+#define AT(field) offsetof(struct seg_header, field)
+#define LIVES(i, f)                                                          \
+	(section(image, SEG_LIVES)->offset + (i) * sizeof(struct seg_life) + \
+	 offsetof(struct seg_life, f))
+#define CONTROL(f) (section(image, SEG_CONTROL)->offset + offsetof(struct seg_control, f))
+#define PART(i, f)                                                           \
+	(section(image, SEG_PARTS)->offset + (i) * sizeof(struct seg_part) + \
+	 offsetof(struct seg_part, f))
 #define HISTOGRAM(f) (section(image, SEG_HISTOGRAMS)->offset + offsetof(struct seg_histogram, f))
 #define SECTION(t, f) \
 	((size_t)((const uint8_t *)section(image, t) - image) + offsetof(struct seg_section, f))
@@ -305,11 +307,17 @@ TEST(random_words)
 	size_t size;
 	uint8_t *image = tree_image(&size), *copy = malloc(size);
 	unsigned short seed[3] = { 7, 8, 9 };
-	static const uint32_t odd[] = { 0, 1, 2, 3, 4, 5, 8, 255, 256, 0x7fffffff, 0x80000000,
-					0xffffffff, 0xfffffffe, 4096, 1 << 24 };
-	const size_t area[] = { CONTROL(slots), PART(0, type),	 HISTOGRAM(family),
-				LIVES(0, generation), bank_at(image), row_at(image, 0),
-				section(image, SEG_DIRTY)->offset, section(image, SEG_CELLS)->offset };
+	static const uint32_t odd[] = { 0,          1,          2,          3,    4,
+					5,          8,          255,        256,  0x7fffffff,
+					0x80000000, 0xffffffff, 0xfffffffe, 4096, 1 << 24 };
+	const size_t area[] = { CONTROL(slots),
+				PART(0, type),
+				HISTOGRAM(family),
+				LIVES(0, generation),
+				bank_at(image),
+				row_at(image, 0),
+				section(image, SEG_DIRTY)->offset,
+				section(image, SEG_CELLS)->offset };
 
 	REQUIRE(copy);
 	for (int i = 0; i < 3000; i++) {
@@ -317,7 +325,8 @@ TEST(random_words)
 
 		memcpy(copy, image, size);
 		for (int n = 1 + (int)(nrand48(seed) % 4); n; n--) {
-			size_t at = area[(size_t)nrand48(seed) % 8] + (size_t)nrand48(seed) % 384 / 4 * 4;
+			size_t at = area[(size_t)nrand48(seed) % 8] +
+				    (size_t)nrand48(seed) % 384 / 4 * 4;
 
 			memcpy(copy + at, &odd[(size_t)nrand48(seed) % 15], 4);
 		}

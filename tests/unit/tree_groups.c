@@ -3,6 +3,8 @@
  * removed ones; groups that are counted before readers can find them. */
 #include "unit/tree_help.h"
 
+#include "engine/tree.h"
+
 ON_BOTH(names)
 {
 	static const char *const bad[] = { "", ".", "..", "/", "a/b", "a/", NULL };
@@ -276,6 +278,50 @@ ON_BOTH(handles_of_other_trees)
 	EXPECT_EQ(freshet_add(&in_two, REQUESTS, 10), 0);
 	EXPECT_EQ(tree_read(two, in_two, REQUESTS), 20);
 	freshet_close(two);
+}
+
+/* A thread that was stopped in the middle of an update, on a fallback slot, by hand: what it does
+ * after its group was removed still counts above, and the group's place is not given away before. */
+ON_BOTH(removed_under_a_stopped_update)
+{
+	struct freshet_tree *tree = tree_open(NULL, 0, backend);
+	struct freshet_handle root = freshet_tree_root(tree), a, b, again;
+	const uint32_t held = 5, cpu = tree->cells.rseq_slots + held;
+	uint64_t *bits, *cell;
+	uint32_t slot;
+
+	a = tree_make(tree, root, "a", 0);
+	b = tree_make(tree, a, "b", 0);
+	slot = b.group.slot;
+	EXPECT_EQ(freshet_add(&b, REQUESTS, 1), 0);
+	/* As far as begin() in update.c. */
+	*owner_at(tree, held) = slot + 1;
+	tree->control->used_fallback = held + 1;
+	bits = (uint64_t *)(uintptr_t)cells_bits(&tree->cells, tree->hot->selector, cpu, slot / 64);
+	*bits |= 1ull << slot % 64;
+	cell = (uint64_t *)(uintptr_t)cells_cell(&tree->cells, cpu, slot);
+
+	EXPECT_EQ(freshet_remove(tree, &b), 0);
+	EXPECT_EQ(freshet_add(&b, REQUESTS, 100), -ENOENT);
+	EXPECT_EQ(freshet_lookup(tree, &a, "b", &again), -ENOENT);
+	for (int i = 0; i < 6; i++) {
+		EXPECT_EQ(freshet_create(tree, &a, "b", 0, &again), -EEXIST);
+		EXPECT_EQ(freshet_remove(tree, &a), -ENOTEMPTY);
+		EXPECT_EQ(freshet_flush(tree), 0);
+		EXPECT_EQ(tree_read(tree, root, REQUESTS), 1 + i);
+		cell[1 + REQUESTS]++; /* it goes on, and stops again */
+		EXPECT_EQ(tree_read(tree, root, REQUESTS), 2 + i);
+		EXPECT_EQ(tree_read(tree, a, REQUESTS), 2 + i);
+	}
+	*owner_at(tree, held) = 0;
+	EXPECT_EQ(tree_read(tree, a, REQUESTS), 7);
+	EXPECT_EQ(freshet_flush(tree), 0);
+	EXPECT_EQ(tree_read(tree, b, REQUESTS), NO_GROUP);
+	EXPECT_EQ(tree_total(tree, a, REQUESTS), 7);
+	b = tree_make(tree, a, "b", 0);
+	EXPECT_EQ(tree_read(tree, b, REQUESTS), 0);
+	EXPECT_EQ(tree_read(tree, root, REQUESTS), 7);
+	freshet_close(tree);
 }
 
 TAP_MAIN

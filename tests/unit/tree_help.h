@@ -12,29 +12,29 @@
 
 /* ON_BOTH(name) { ... backend ... }: two tests, or one where nothing else runs. */
 #if FRESHET_HAVE_RSEQ && !defined(FALLBACK_ALONE)
-#define ON_RSEQ(name_)                                                 \
-	TEST(name_##_rseq)                                             \
-	{                                                              \
-		if (!tree_has_rseq())                                  \
-			SKIP("no rseq in this process");               \
-		name_##_on(FRESHET_RSEQ);                              \
+#define ON_RSEQ(name_)                                   \
+	TEST(name_##_rseq)                               \
+	{                                                \
+		if (!tree_has_rseq())                    \
+			SKIP("no rseq in this process"); \
+		name_##_on(FRESHET_RSEQ);                \
 	}
 #else
 #define ON_RSEQ(name_)
 #endif
-#define ON_BOTH(name_)                                                 \
-	static void name_##_on(enum freshet_backend backend);          \
-	ON_RSEQ(name_)                                                 \
-	TEST(name_##_fallback)                                         \
-	{                                                              \
-		name_##_on(FRESHET_FALLBACK);                          \
-	}                                                              \
+#define ON_BOTH(name_)                                        \
+	static void name_##_on(enum freshet_backend backend); \
+	ON_RSEQ(name_)                                        \
+	TEST(name_##_fallback)                                \
+	{                                                     \
+		name_##_on(FRESHET_FALLBACK);                 \
+	}                                                     \
 	static void name_##_on(enum freshet_backend backend)
 
 enum {
 	REQUESTS, /* a counter on its own */
-	OPEN,	  /* a gauge on its own */
-	SET,	  /* a set: two counters and a gauge */
+	OPEN,     /* a gauge on its own */
+	SET,      /* a set: two counters and a gauge */
 	SET_B,
 	SET_GAUGE,
 	ERRORS, /* another counter on its own */
@@ -90,9 +90,8 @@ __attribute__((unused)) static int tree_has_rseq(void)
 }
 
 /* A group that must be made. */
-__attribute__((unused)) static struct freshet_handle tree_make(struct freshet_tree *tree,
-							       struct freshet_handle parent,
-							       const char *name, unsigned flags)
+__attribute__((unused)) static struct freshet_handle
+tree_make(struct freshet_tree *tree, struct freshet_handle parent, const char *name, unsigned flags)
 {
 	struct freshet_handle h;
 	int r = freshet_create(tree, &parent, name, flags, &h);
@@ -104,7 +103,7 @@ __attribute__((unused)) static struct freshet_handle tree_make(struct freshet_tr
 	return h;
 }
 
-/* One number of a group, fresh; or, as UINT64_MAX less the error, why not. */
+/* One number of a group, fresh; or NO_GROUP and the like: INT64_MIN less the error. */
 __attribute__((unused)) static int64_t tree_read(const struct freshet_tree *tree,
 						 struct freshet_handle h, unsigned stat)
 {

@@ -49,12 +49,16 @@ static uint8_t *tree_image(size_t *size)
 		{ "t", "a", NULL, "One of two.", FRESHET_COUNTER, FRESHET_COUNT, 1 },
 		{ "t", "b", NULL, "The other.", FRESHET_GAUGE, FRESHET_COUNT, 1 },
 	};
-	static const struct freshet_histogram histogram = {
-		.family = "t", .name = "time", .unit = FRESHET_NANOSECONDS, .precision = 1, .highest = 4
-	};
+	static const struct freshet_histogram histogram = { .family = "t",
+							    .name = "time",
+							    .unit = FRESHET_NANOSECONDS,
+							    .precision = 1,
+							    .highest = 4 };
 	const struct freshet_schema schema = { sizeof(schema), stats, TREE_STATS, &histogram, 1 };
-	const struct freshet_options options = { .size = sizeof(options), .producer = "image",
-						 .max_groups = TREE_GROUPS, .fallback_slots = 2,
+	const struct freshet_options options = { .size = sizeof(options),
+						 .producer = "image",
+						 .max_groups = TREE_GROUPS,
+						 .fallback_slots = 2,
 						 .backend = FRESHET_FALLBACK };
 	struct freshet_handle root, a, b, c, gone;
 	struct freshet_tree *t;

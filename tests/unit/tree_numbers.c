@@ -96,20 +96,35 @@ static void sets_of(unsigned count, enum freshet_backend backend)
 	struct freshet_handle root;
 
 	for (unsigned i = 0; i < count; i++)
-		stats[i] = (struct freshet_stat){ "f", names[i], NULL, NULL, FRESHET_COUNTER, 0, 1 };
+		stats[i] =
+			(struct freshet_stat){ "f", names[i], NULL, NULL, FRESHET_COUNTER, 0, 1 };
 	REQUIRE(freshet_open(NULL, &schema, &options, &tree) == 0);
 	root = freshet_tree_root(tree);
 	for (int i = 0; i < 100; i++) {
 		int r = -1;
 
 		switch (count) { /* constants, so that the inline sequences are taken */
-		case 2: r = freshet_add_set(&root, 0, 2, n); break;
-		case 3: r = freshet_add_set(&root, 0, 3, n); break;
-		case 4: r = freshet_add_set(&root, 0, 4, n); break;
-		case 5: r = freshet_add_set(&root, 0, 5, n); break;
-		case 6: r = freshet_add_set(&root, 0, 6, n); break;
-		case 7: r = freshet_add_set(&root, 0, 7, n); break;
-		case 8: r = freshet_add_set(&root, 0, 8, n); break;
+		case 2:
+			r = freshet_add_set(&root, 0, 2, n);
+			break;
+		case 3:
+			r = freshet_add_set(&root, 0, 3, n);
+			break;
+		case 4:
+			r = freshet_add_set(&root, 0, 4, n);
+			break;
+		case 5:
+			r = freshet_add_set(&root, 0, 5, n);
+			break;
+		case 6:
+			r = freshet_add_set(&root, 0, 6, n);
+			break;
+		case 7:
+			r = freshet_add_set(&root, 0, 7, n);
+			break;
+		case 8:
+			r = freshet_add_set(&root, 0, 8, n);
+			break;
 		}
 		EXPECT_EQ(r, 0);
 		EXPECT_EQ(freshet_add_set(&root, 0, count, n), 0);
@@ -172,7 +187,8 @@ ON_BOTH(histograms)
 	for (int i = 0; i < 2; i++) {
 		static const uint64_t want[SMALL_BUCKETS] = { 1, 1, 1, 1, 2, 2, 4, 4, 4 };
 
-		EXPECT_EQ(freshet_read_histogram(view, i ? root.group : a.group, 0, small, &sum), 0);
+		EXPECT_EQ(freshet_read_histogram(view, i ? root.group : a.group, 0, small, &sum),
+			  0);
 		EXPECT(!memcmp(small, want, sizeof(want)));
 		EXPECT_EQ(sum, 190);
 	}
@@ -245,7 +261,8 @@ ON_BOTH(ranges)
 				for (unsigned k = 0; k < 2; k++) {
 					EXPECT_EQ(freshet_read(freshet_view_of(tree),
 							       k ? root.group : a.group, first,
-							       count, values, &present, NULL), 0);
+							       count, values, &present, NULL),
+						  0);
 					EXPECT_EQ(present, (1u << count) - 1);
 					EXPECT(!memcmp(values, want + first, 8 * count),
 					       "%u from %u", count, first);
@@ -316,7 +333,7 @@ ON_BOTH(snapshots)
 }
 
 #define THREADS 8
-#define EACH	20000
+#define EACH    20000
 
 struct worker {
 	struct freshet_handle mine, shared;
@@ -357,10 +374,11 @@ ON_BOTH(threads)
 	}
 	for (int i = 0; i < 200; i++) {
 		EXPECT_EQ(freshet_read(view, i % 2 ? root.group : shared.group, SET, 3, v, &present,
-				       NULL), 0);
+				       NULL),
+			  0);
 		EXPECT(v[0] == v[1] && v[1] == v[2] && v[0] >= last, "%llu %llu %llu after %llu",
-		       (unsigned long long)v[0], (unsigned long long)v[1],
-		       (unsigned long long)v[2], (unsigned long long)last);
+		       (unsigned long long)v[0], (unsigned long long)v[1], (unsigned long long)v[2],
+		       (unsigned long long)last);
 		last = v[0];
 		if (i % 20 == 0)
 			EXPECT_EQ(freshet_flush(tree), 0);

@@ -245,7 +245,7 @@ static int place_as_user(void *unused)
 
 TEST(places)
 {
-	static const char *const bad[] = { NULL,      "",	 ".x",   "a/b",  "/run/freshet/a",
+	static const char *const bad[] = { NULL,     "",      ".x",  "a/b",     "/run/freshet/a",
 					   "x.lock", "x.new", "a b", "\xc3\xa4" };
 	char *dir = help_dir(), *inside = help_path(dir, "freshet"), path[256], small[8];
 	struct stat st;
