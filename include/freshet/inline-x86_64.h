@@ -20,8 +20,15 @@
 
 #if defined(__PIC__) && !defined(__PIE__)
 #define FRESHET_SEQ_END "movq $0, %%fs:" FRESHET_RSEQ_CS "(%[area])\n\t"
+/* A sequence that jumped out has not come to its end. */
+#define FRESHET_SEQ_LEFT(group)                                                                \
+	__asm__ __volatile__("movq $0, %%fs:" FRESHET_RSEQ_CS "(%[area])"                      \
+			     :                                                                 \
+			     : [area] "r"(freshet_area((group)->place))                        \
+			     : "memory")
 #else
 #define FRESHET_SEQ_END ""
+#define FRESHET_SEQ_LEFT(group) ((void)0)
 #endif
 
 /* A loop in front of the commit, for tests that want aborts. */
@@ -95,6 +102,7 @@ freshet_seq_add(const struct freshet_handle *group, unsigned word, uint64_t n)
 		: miss);
 	return 1;
 miss:
+	FRESHET_SEQ_LEFT(group);
 	return 0;
 }
 
@@ -132,8 +140,10 @@ FRESHET_INLINE int freshet_seq_observe(const struct freshet_handle *group, unsig
 		: miss, half);
 	return 2;
 half:
+	FRESHET_SEQ_LEFT(group);
 	return 1;
 miss:
+	FRESHET_SEQ_LEFT(group);
 	return 0;
 }
 
@@ -208,7 +218,9 @@ freshet_seq_set(const struct freshet_handle *group, unsigned offset, unsigned co
 	FRESHET_SET_CASE(7, FRESHET_WORDS_7, FRESHET_INPUTS_7)
 	FRESHET_SET_CASE(8, FRESHET_WORDS_8, FRESHET_INPUTS_8)
 	}
+	return 0;
 miss:
+	FRESHET_SEQ_LEFT(group);
 	return 0;
 }
 
@@ -246,6 +258,7 @@ static inline int freshet_seq_mark(const struct freshet_handle *group, unsigned 
 		: miss);
 	return 1;
 miss:
+	FRESHET_SEQ_LEFT(group);
 	return 0;
 }
 
