@@ -83,6 +83,26 @@ static void *read_all(void *arg)
 	return NULL;
 }
 
+static void nap(int signal)
+{
+	const struct timespec t = { .tv_nsec = (long)(clock_ns() * 0x9e3779b97f4a7c15 >> 46) };
+
+	nanosleep(&t, NULL);
+}
+
+/* Holds readers up in the middle of a read, by up to 0.26 ms: the time of a pass or two. */
+static void *hold_up(void *thread)
+{
+	const pthread_t *t = thread;
+	uint64_t random = world->seed ^ 0x7e7e7e;
+
+	while (phase_now() == RUNNING) {
+		pthread_kill(t[next_random(&random) % MINE], SIGUSR1);
+		usleep((unsigned)(next_random(&random) % 800));
+	}
+	return NULL;
+}
+
 /* Reads go on while the updating process, and whatever it was doing, is stopped. */
 static void stop_and_read(struct tally *t)
 {
@@ -132,19 +152,22 @@ static bool run_round(uint32_t round, uint64_t until)
 {
 	struct tally *t = &world->tally[TALLY_MAIN];
 	uint64_t random = world->seed + round * 77777 + 1, end = clock_ns() + ROUND_NS;
-	pthread_t thread[MINE];
+	pthread_t thread[MINE], holder;
 
 	store_release(&world->phase, (uint32_t)RUNNING);
 	store_release(&world->round, round); /* pairs with producer_main() */
 	for (unsigned i = 0; i < MINE; i++)
 		if (pthread_create(&thread[i], NULL, read_all, &readers[i]))
 			exit(3);
+	if (pthread_create(&holder, NULL, hold_up, thread))
+		exit(3);
 	while (producer && clock_ns() < end && !enough(until)) {
 		usleep((unsigned)(next_random(&random) % 40000));
 		if (!producer_ended())
 			stop_and_read(t);
 	}
 	store_release(&world->phase, (uint32_t)RESTING);
+	pthread_join(holder, NULL);
 	for (unsigned i = 0; i < MINE; i++)
 		pthread_join(thread[i], NULL);
 	if (!wait_rest(round))
@@ -157,9 +180,12 @@ static bool run_round(uint32_t round, uint64_t until)
 
 static bool run(void)
 {
+	struct sigaction act = { .sa_handler = nap, .sa_flags = SA_RESTART };
 	uint64_t until;
 	uint32_t round = 0;
 	bool good;
+
+	sigaction(SIGUSR1, &act, NULL);
 
 	if (!wait_rest(round))
 		return false;

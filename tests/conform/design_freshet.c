@@ -137,14 +137,14 @@ static int flush(void *tree)
 	return freshet_flush(tree);
 }
 
-/* Of every eighth update. */
+/* Of one update in sixteen, by up to some ten microseconds: as long as a flush takes. */
 static void delay(void)
 {
 #if HAVE_DELAY
 	static _Thread_local uint32_t random = 1;
 
 	random = random * 1664525 + 1013904223;
-	conform_delay = random >> 29 ? 0 : (int)(random >> 18 & 0x7ff);
+	conform_delay = random >> 28 ? 0 : 1 << (random >> 20 & 15);
 	if (conform_entered != conform_left) {
 		__atomic_fetch_add(&restarts_seen, (unsigned)(conform_entered - conform_left),
 				   __ATOMIC_RELAXED);

@@ -90,6 +90,12 @@ static void stand_still(int signal)
 	int saved = errno;
 	unsigned i = 0;
 
+	/* Most often a reader is held up for a pass or two: more, and it has to start again. */
+	if (my_role == READER && next_random(&my_random) % 8) {
+		nap((long)(next_random(&my_random) % 300000));
+		errno = saved;
+		return;
+	}
 	/* An update in the middle of another one. */
 	if (my_role == UPDATER)
 		for (unsigned k = 0; k < 4; k++)
@@ -182,6 +188,7 @@ static void *hire(void *arg)
 
 static void *read_all(void *arg)
 {
+	my_random = world->seed ^ 0x4e4e4e;
 	enter(UPDATERS, READER);
 	while (running())
 		reader_step(&reader_thread);
@@ -289,15 +296,18 @@ static void *make_stand(void *arg)
 
 	while (running()) {
 		uint64_t x = next_random(&random);
-		/* Half of the time an updater. */
-		unsigned i = x & 1 ? (unsigned)(x >> 8) % UPDATERS
-				   : (unsigned)(x >> 8) % (UPDATERS + ROLES - 1);
+		unsigned which = (unsigned)(x >> 8), i;
 
+		/* Mostly the reader, or an updater. */
+		if (x % 8 < 4)
+			i = UPDATERS;
+		else
+			i = which % (x % 8 < 6 ? UPDATERS : UPDATERS + ROLES - 1);
 		pthread_mutex_lock(&member[i].lock);
 		if (load_acquire(&member[i].there)) /* pairs with enter() */
 			pthread_kill(member[i].thread, STAND_SIGNAL);
 		pthread_mutex_unlock(&member[i].lock);
-		nap((long)(x >> 40) % 6000000);
+		nap((long)(x >> 40) % 3000000);
 	}
 	return NULL;
 }
