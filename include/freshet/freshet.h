@@ -339,7 +339,7 @@ struct freshet_schema {
 
 struct freshet_options {
 	size_t size;              /* of this structure */
-	const char *producer;     /* the program's name, at most 63 bytes */
+	const char *producer;     /* at most 63 bytes; NULL: the program's name */
 	unsigned max_groups;      /* 0: 1024 */
 	unsigned fallback_slots;  /* updates that can be under way at once without rseq; 0: 8, or
 				     64 where nothing else runs; at most 1024 */

@@ -218,11 +218,20 @@ static void release(struct freshet_tree *t)
 	free(t);
 }
 
+/* The program's own name, as far as it goes. */
+static const char *default_producer(char name[64])
+{
+	strncpy(name, program_invocation_short_name, 63);
+	name[63] = '\0';
+	return name;
+}
+
 int freshet_open(const char *path, const struct freshet_schema *schema,
 		 const struct freshet_options *options, struct freshet_tree **ret)
 {
 	const struct freshet_options defaults = { .size = sizeof(defaults) };
 	const struct freshet_options *o = options ? options : &defaults;
+	char name[sizeof(((struct seg_header *)0)->producer)];
 	struct freshet_tree *t;
 	int r;
 
@@ -242,7 +251,7 @@ int freshet_open(const char *path, const struct freshet_schema *schema,
 	if (r == 0)
 		r = make_hot(t);
 	if (r == 0)
-		r = open_segment(t, path, o->producer ? o->producer : "");
+		r = open_segment(t, path, o->producer ? o->producer : default_producer(name));
 	if (r == 0)
 		r = groups_make_root(t);
 	if (r == 0) {
