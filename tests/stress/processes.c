@@ -156,40 +156,59 @@ static void finish(pid_t pid)
 	EXPECT(waitpid(pid, &status, 0) == pid && WIFSIGNALED(status), "%x", status);
 }
 
-/* Stopped at random moments: the 99th percentile, and the longest read, beside those of a producer
- * that runs. The longest is that of the best part, because a host may interrupt anybody. */
+struct measured {
+	uint64_t running, stopped; /* median of the parts' 99th percentiles */
+	uint64_t longest;          /* while stopped, of the part where that was shortest: a host may
+				      interrupt anybody */
+};
+
+/* By turns: the producer runs; it is stopped at a random moment. */
+static struct measured compare_stopped(const struct freshet_view *v, struct freshet_group root,
+				       pid_t pid, struct last *last, uint64_t *random)
+{
+	uint64_t running[PARTS], stopped[PARTS], longest;
+	struct measured m = { .longest = UINT64_MAX };
+
+	for (unsigned i = 0; i < PARTS; i++) {
+		running[i] = measure(v, root, last, &longest);
+		stress_nap(stress_random(random) % 3000000);
+		stop(pid);
+		stopped[i] = measure(v, root, last, &longest);
+		m.longest = longest < m.longest ? longest : m.longest;
+		EXPECT_EQ(freshet_producer(v), FRESHET_ALIVE);
+		kill(pid, SIGCONT);
+	}
+	qsort(running, PARTS, sizeof(running[0]), compare);
+	qsort(stopped, PARTS, sizeof(stopped[0]), compare);
+	m.running = running[PARTS / 2];
+	m.stopped = stopped[PARTS / 2];
+	return m;
+}
+
 TEST(stopped)
 {
-	uint64_t running[PARTS], stopped[PARTS], longest, best = UINT64_MAX, usual;
 	uint64_t random = stress.seed;
 	struct last last = { 0 };
 	struct freshet_group root;
 	struct freshet_view *v;
+	struct measured m;
+	bool good = false;
 	pid_t pid;
 
 	stress_make_path();
 	pid = start_producer();
 	v = attach();
 	REQUIRE(v && freshet_root(v, &root) == 0);
-	for (unsigned i = 0; i < PARTS; i++) {
-		running[i] = measure(v, root, &last, &longest);
-		stress_nap(stress_random(&random) % 3000000);
-		stop(pid);
-		stopped[i] = measure(v, root, &last, &longest);
-		best = longest < best ? longest : best;
-		EXPECT_EQ(freshet_producer(v), FRESHET_ALIVE);
-		kill(pid, SIGCONT);
+	/* Other programs disturb it; a producer that is waited for, does so every time. */
+	for (unsigned i = 0; i < 3 && !good; i++) {
+		m = compare_stopped(v, root, pid, &last, &random);
+		printf("# p99 of a read of the root: %llu ns, %llu ns with the producer stopped; "
+		       "longest then %llu ns\n",
+		       (unsigned long long)m.running, (unsigned long long)m.stopped,
+		       (unsigned long long)m.longest);
+		good = m.stopped <= 2 * m.running && m.longest < 100 * 1000 * 1000;
 	}
-	qsort(running, PARTS, sizeof(running[0]), compare);
-	qsort(stopped, PARTS, sizeof(stopped[0]), compare);
-	usual = running[PARTS / 2];
-	printf("# p99 of a read of the root: %llu ns, %llu ns with the producer stopped; longest "
-	       "then %llu ns\n",
-	       (unsigned long long)usual, (unsigned long long)stopped[PARTS / 2],
-	       (unsigned long long)best);
-	EXPECT(stopped[PARTS / 2] <= 2 * usual);
-	/* A read that waited for the producer would have taken for ever. */
-	EXPECT(best < 100 * 1000 * 1000);
+	EXPECT(good);
 	finish(pid);
 	freshet_detach(v);
 	stress_remove();
@@ -201,7 +220,7 @@ TEST(killed)
 	unsigned kills = 0;
 
 	stress_make_path();
-	while (clock_ns() < until) {
+	while (clock_ns() < until || kills < 4) {
 		struct freshet_view *v;
 		struct freshet_group root;
 		struct last last = { 0 };
@@ -229,7 +248,6 @@ TEST(killed)
 		freshet_detach(v);
 	}
 	printf("# killed %u times\n", kills);
-	EXPECT(kills > 3);
 	stress_remove();
 }
 
