@@ -25,6 +25,10 @@ static char *buf_room(struct buf *b, size_t len)
 {
 	if (b->error)
 		return NULL;
+	if (b->max && (len > b->max || b->len > b->max - len)) {
+		b->error = -E2BIG;
+		return NULL;
+	}
 	if (len > b->capacity - b->len) {
 		size_t want = b->capacity ? b->capacity : 256;
 		char *data;

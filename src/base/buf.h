@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A growing byte buffer for renderers. A failed allocation is remembered in `error` and later calls
- * do nothing, so that a renderer checks once, at its end. */
+/* A growing byte buffer for renderers. A failed allocation, or what goes beyond `max`, is remembered in
+ * `error` and later calls do nothing, so that a renderer checks once, at its end. */
 #ifndef FRESHET_BUF_H
 #define FRESHET_BUF_H
 
@@ -11,7 +11,8 @@ struct buf {
 	char *data;      /* not NUL-terminated */
 	size_t len;
 	size_t capacity;
-	int error;       /* 0 or -ENOMEM */
+	size_t max;      /* len may become so much; 0: any */
+	int error;       /* 0, -ENOMEM or -E2BIG */
 };
 
 #define BUF_INIT { 0 }

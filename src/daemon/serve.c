@@ -233,7 +233,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 {
 	static const char text[] = "freshet serve: SIGBUS: the segment was truncated\n";
 
-	if (guard_fault(info->si_addr))
+	if (guard_fault(info))
 		return;
 	if (write(STDERR_FILENO, text, sizeof(text) - 1) < 0)
 		_exit(EXIT_FAILED);

@@ -95,9 +95,10 @@ void claims_prefix(const char *segment, char *buf, size_t size)
 			*p = '_';
 }
 
+/* No longer either than a group's name: each sample has it. */
 static bool good_part(const char *s)
 {
-	return *s &&
+	return *s && strnlen(s, FRESHET_NAME_MAX + 1) <= FRESHET_NAME_MAX &&
 	       s[strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_")] ==
 		       '\0';
 }

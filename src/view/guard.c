@@ -3,7 +3,6 @@
 #include "view/guard.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,14 +24,14 @@ bool guard_end(void)
 	return missing;
 }
 
-bool guard_fault(void *address)
+bool guard_fault(const siginfo_t *info)
 {
 	uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
-	void *page = (void *)((uintptr_t)address & ~(size - 1));
+	void *page = (void *)((uintptr_t)info->si_addr & ~(size - 1));
 	int error = errno;
 	bool mapped;
 
-	if (guard == OFF)
+	if (guard == OFF || info->si_code != BUS_ADRERR)
 		return false;
 	/* Over a page of the mapping, and unmapped with it. */
 	mapped =

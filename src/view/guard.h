@@ -10,6 +10,7 @@
 #ifndef FRESHET_GUARD_H
 #define FRESHET_GUARD_H
 
+#include <signal.h>
 #include <stdbool.h>
 
 void guard_begin(void);
@@ -17,7 +18,8 @@ void guard_begin(void);
 /* Whether something was missing: what was read since guard_begin() means nothing. */
 bool guard_end(void);
 
-/* True: the fault was one of a guarded read, which goes on. Safe in signal handlers. */
-bool guard_fault(void *address);
+/* True: the fault was one of a guarded read, which goes on. A signal that somebody sent is none, nor is
+ * broken memory. Safe in signal handlers. */
+bool guard_fault(const siginfo_t *info);
 
 #endif

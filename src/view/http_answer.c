@@ -13,6 +13,7 @@
 #include "base/duration.h"
 #include "view/guard.h"
 #include "view/http_request.h"
+#include "view/segments.h"
 
 /* Bodies of former passes, which only slow clients still hold, may take this much memory, and as
  * much as some current ones where those are large. */
@@ -54,7 +55,7 @@ static void limit_old(struct http *h)
 		conns_drop_old(&h->conns);
 }
 
-/* Adds the body of a tree that is up to date. 0, -ENOENT no such group, -ENOMEM. */
+/* Adds the body of a tree that is up to date. 0, -ENOENT no such group, -ENOMEM, -E2BIG. */
 static int add_body(struct http *h, struct tree *t, const struct rendering *what,
 		    struct bodies *bodies)
 {
@@ -89,6 +90,8 @@ static int add_programs(struct http *h, const struct rendering *what, struct bod
 		r = t->error == 0 ? add_body(h, t, what, bodies) : 0;
 		if (r == -ENOMEM)
 			return r;
+		if (r == -E2BIG) /* it is dropped for that: daemon/programs.c */
+			t->error = r;
 	}
 	return 0;
 }
@@ -99,6 +102,9 @@ static enum MHD_Result cannot_render(struct http *h, struct request *r, int erro
 		return http_say(h, r, MHD_HTTP_NOT_FOUND, "path: no such group");
 	if (error == -ENODEV)
 		return http_say(h, r, MHD_HTTP_NOT_FOUND, "segment: its producer has ended");
+	if (error == -EIO || error == -E2BIG)
+		return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE, "segment: %s",
+				segments_error(error));
 	return http_say(h, r, MHD_HTTP_SERVICE_UNAVAILABLE, "cannot render the numbers now: %s",
 			strerror(-error));
 }
@@ -236,7 +242,7 @@ static enum MHD_Result answer_groups(struct http *h, struct request *r)
 	if (t->program) {
 		/* Live ones are young; passes of the others are not ours to make. */
 		if (r->since_ns && !t->live &&
-		    (freshet_last_pass(t->view, &last) < 0 || last.begin_ns < r->since_ns))
+		    (tree_last_pass(t, &last) < 0 || last.begin_ns < r->since_ns))
 			return http_say(
 				h, r, MHD_HTTP_SERVICE_UNAVAILABLE,
 				"max_age: the segment's producer has made no pass that young");

@@ -79,6 +79,9 @@ void tree_view(struct tree *t, const struct freshet_view *view)
 {
 	t->view = (struct freshet_view *)(uintptr_t)view;
 	describe(t);
+	/* Its passes may have the numbers of the former segment's. */
+	t->spoilt = true;
+	t->cache.pass = 0;
 }
 
 int tree_groups(const struct tree *t, uint32_t *ret)
@@ -91,7 +94,8 @@ int tree_groups(const struct tree *t, uint32_t *ret)
 		r = freshet_info(t->view, root, &info);
 	if (r == 0)
 		*ret = info.descendants + 1;
-	return r;
+	/* A tree has a root: such a page was missing before. */
+	return r == -ENOENT ? -EIO : r;
 }
 
 static int fits(const struct tree *t)
@@ -116,12 +120,13 @@ static int take_guarded(struct tree *t)
 	r = freshet_producer(t->view);
 	if (r >= 0)
 		r = r == FRESHET_ALIVE ? fits(t) : -ENODEV;
-	if (r == 0) {
+	if (r == 0)
 		r = freshet_snapshot_take(t->snapshot, t->view);
-		t->spoilt = r == 0 && freshet_snapshot_count(t->snapshot) == 0;
+	if (guard_end() || (r == 0 && freshet_snapshot_count(t->snapshot) == 0)) {
+		t->spoilt = true;
+		return -EIO;
 	}
-	t->spoilt |= guard_end();
-	return t->spoilt ? -EIO : r;
+	return r;
 }
 
 static int catch_up_live(struct tree *t)
@@ -138,12 +143,22 @@ static int catch_up_live(struct tree *t)
 	r = take_guarded(t);
 	if (r < 0)
 		return r;
+	t->spoilt = false;
 	freshet_snapshot_moment(t->snapshot, &t->moment);
 	t->copied_ns = now;
 	t->cost_ns = clock_ns() - now;
 	body_cache_pass(&t->cache, ++t->copies);
 	t->body_bytes = 0;
 	return 0;
+}
+
+int tree_last_pass(const struct tree *t, struct freshet_moment *ret)
+{
+	int r;
+
+	guard_begin();
+	r = freshet_last_pass(t->view, ret);
+	return guard_end() ? -EIO : r;
 }
 
 int tree_catch_up(struct tree *t)
@@ -153,16 +168,14 @@ int tree_catch_up(struct tree *t)
 
 	if (t->live)
 		return catch_up_live(t);
-	guard_begin();
-	r = freshet_last_pass(t->view, &last);
-	if (guard_end())
-		return -EIO;
+	r = tree_last_pass(t, &last);
 	if (r < 0)
 		return r;
 	if (t->moment.pass != last.pass || t->spoilt) {
 		r = t->program ? take_guarded(t) : freshet_snapshot_take(t->snapshot, t->view);
 		if (r < 0)
 			return r;
+		t->spoilt = false;
 		freshet_snapshot_moment(t->snapshot, &t->moment);
 		body_cache_pass(&t->cache, t->moment.pass);
 		t->body_bytes = 0;
@@ -224,7 +237,7 @@ int tree_render(struct tree *t, const struct rendering *what, bool gzip, struct 
 		size_t *live, uint64_t *rendered, struct body **ret)
 {
 	const struct freshet_entry *entries = freshet_snapshot_entries(t->snapshot);
-	struct buf text _cleanup_(buf_free) = BUF_INIT;
+	struct buf text _cleanup_(buf_free) = { .max = t->program ? TREE_BYTES_MAX : 0 };
 	uint64_t begin = clock_ns();
 	char key[KEY_SIZE];
 	struct body *b;

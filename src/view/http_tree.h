@@ -7,8 +7,8 @@
  * or TREE_LIVE_SHARE times as long as that copy and its renderings took; until then all who ask share
  * it.
  *
- * Segments of programs are not believed: reads of them are guarded (guard.h), and a tree that takes
- * more than TREE_BYTES_MAX is not copied.
+ * Segments of programs are not believed: reads of them are guarded (guard.h), and neither a tree nor a
+ * text that takes more than TREE_BYTES_MAX is made of them: names, too, are as long as a program likes.
  *
  * The server's thread, while it holds http.view_lock.
  */
@@ -28,7 +28,7 @@
 
 #define TREE_LIVE_NS    (10 * NSEC_PER_MSEC)
 #define TREE_LIVE_SHARE 4u
-#define TREE_BYTES_MAX  (256u << 20)
+#define TREE_BYTES_MAX  (64u << 20)
 
 struct tree {
 	char name[FRESHET_NAME_MAX + 1];
@@ -41,7 +41,7 @@ struct tree {
 	struct claims claims; /* names of its metrics */
 
 	struct freshet_snapshot *snapshot;
-	bool spoilt;                  /* it is of a read that failed */
+	bool spoilt;                  /* it is of a read that failed, or of a former view */
 	struct freshet_moment moment; /* of the snapshot */
 	uint64_t copies;              /* of the live tree, so far; the cache is of the last one */
 	uint64_t copied_ns;           /* when the last one began */
@@ -70,6 +70,9 @@ void tree_view(struct tree *t, const struct freshet_view *view);
  * -EIO, -EAGAIN, -ENOMEM as freshet_snapshot_take(). */
 int tree_catch_up(struct tree *t);
 
+/* The segment's last pass, which the snapshot need not be of. 0, -EIO, -EAGAIN. */
+int tree_last_pass(const struct tree *t, struct freshet_moment *ret);
+
 /* Groups that there are. 0 or -errno. */
 int tree_groups(const struct tree *t, uint32_t *ret);
 
@@ -95,7 +98,7 @@ struct body *tree_cached(struct tree *t, const struct rendering *what, bool gzip
 			 struct body **plain);
 
 /* Renders it, and compresses it if gzip; the caller gets a reference. plain: what tree_cached() gave.
- * *rendered grows by the bytes rendered. 0 or -ENOMEM. */
+ * *rendered grows by the bytes rendered. 0, -ENOMEM or -E2BIG. */
 int tree_render(struct tree *t, const struct rendering *what, bool gzip, struct body *plain,
 		size_t *live, uint64_t *rendered, struct body **ret);
 

@@ -349,7 +349,7 @@ void metrics_groups(struct buf *out, enum metrics_format format,
 		    const struct metrics_schema *schema, const struct freshet_entry *entries,
 		    size_t at)
 {
-	struct labels labels _cleanup_(labels_free) = { .text = BUF_INIT };
+	struct labels labels _cleanup_(labels_free) = { .text = { .max = out->max } };
 	size_t count = entries[at].size;
 	uint64_t present = 0;
 	int r;

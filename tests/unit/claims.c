@@ -72,6 +72,7 @@ TEST(prefixes)
  * names of metrics would break the whole answer. */
 TEST(schemas)
 {
+	static char endless[FRESHET_NAME_MAX + 2];
 	static const struct freshet_stat stats[] = {
 		{ "pass", "age", "", "", FRESHET_GAUGE, FRESHET_NANOSECONDS, 0 },
 		{ "b", "c", "", "", FRESHET_COUNTER, FRESHET_COUNT, 0 },
@@ -79,6 +80,7 @@ TEST(schemas)
 		{ "evil\n", "x", "", "", FRESHET_COUNTER, FRESHET_COUNT, 0 },
 		{ "", "x", "", "", FRESHET_COUNTER, FRESHET_COUNT, 0 },
 		{ "x", "{y}", "", "", FRESHET_COUNTER, FRESHET_COUNT, 0 },
+		{ "x", endless, "", "", FRESHET_COUNTER, FRESHET_COUNT, 0 },
 	};
 	static const struct freshet_stat other[] = {
 		{ "c", "d", "", "", FRESHET_COUNTER, FRESHET_COUNT, 0 },
@@ -89,16 +91,17 @@ TEST(schemas)
 	};
 	struct metrics_schema last = { .prefix = "freshet_last",
 				       .stats = stats,
-				       .nstats = 6,
+				       .nstats = 7,
 				       .histograms = histograms,
 				       .nhistograms = 2 };
 	struct metrics_schema longer = { .prefix = "freshet_last_b", .stats = other, .nstats = 1 };
 	struct claims own = { 0 }, first = { 0 }, second = { 0 };
 	const struct claims *others[] = { &own, &first };
 
+	memset(endless, 'x', sizeof(endless) - 1);
 	claims_add(&own, "freshet_last_pass_age_seconds", METRICS_GAUGE);
 	EXPECT_EQ(claims_schema(&first, others, 1, &last), 0);
-	EXPECT_EQ(last.without, 0x3d);
+	EXPECT_EQ(last.without, 0x7d);
 	EXPECT_EQ(last.without_histograms, 1);
 	/* freshet_last + b_c + d = freshet_last_b + c + d */
 	EXPECT_EQ(claims_schema(&second, others, 2, &longer), 0);

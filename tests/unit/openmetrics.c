@@ -2,6 +2,7 @@
 /* Both metrics formats, letter by letter, on a small tree. */
 #include "view/openmetrics.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "tap.h"
@@ -116,6 +117,24 @@ TEST(paths_that_are_too_long_are_left_out)
 	/* a subtree: what is above counts */
 	metrics_groups(&b, METRICS_TEXT, &schema, chain, FITS);
 	EXPECT_EQ(times_in(b.data, b.len, sample, strlen(sample)), 1);
+	buf_free(&b);
+}
+
+/* Neither the text nor its labels grow beyond what they may. */
+TEST(length_is_bounded)
+{
+	struct buf b = BUF_INIT;
+	size_t whole;
+
+	metrics_groups(&b, METRICS_TEXT, &schema, entries, 0);
+	whole = b.len;
+	for (size_t max = 1; max <= whole; max++) {
+		buf_free(&b);
+		b.max = max;
+		metrics_groups(&b, METRICS_TEXT, &schema, entries, 0);
+		EXPECT_EQ(b.error, max < whole ? -E2BIG : 0);
+		EXPECT(b.len <= max, "%zu of %zu", b.len, max);
+	}
 	buf_free(&b);
 }
 

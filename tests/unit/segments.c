@@ -14,6 +14,7 @@
 #include "tap.h"
 #include "unit/segment_help.h"
 #include "view/guard.h"
+#include "view/http_tree.h"
 
 static char dir[64];
 
@@ -182,7 +183,7 @@ TEST(a_file_that_is_swapped)
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-	if (!guard_fault(info->si_addr))
+	if (!guard_fault(info))
 		_exit(77);
 }
 
@@ -190,9 +191,11 @@ TEST(a_file_that_is_cut_short)
 {
 	const struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
 	struct freshet_snapshot *snap;
-	struct freshet_view *view;
+	struct freshet_moment moment;
+	struct freshet_view *view, *other;
 	struct sigaction before;
 	struct writer *w;
+	struct tree *tree;
 	struct stat st;
 
 	begin();
@@ -203,13 +206,23 @@ TEST(a_file_that_is_cut_short)
 	guard_begin();
 	EXPECT_EQ(freshet_snapshot_take(snap, view), 0);
 	EXPECT(!guard_end());
+	REQUIRE(freshet_attach(in_dir("x"), &other) == 0);
+	REQUIRE(tree_new("x", NULL, true, other, &tree) == 0);
+	EXPECT_EQ(tree_last_pass(tree, &moment), 0);
+	EXPECT_EQ(tree_catch_up(tree), 0);
 	if (stat(in_dir("x"), &st) || truncate(in_dir("x"), 0))
 		abort();
+	guard_begin();
+	EXPECT(!guard_fault(&(siginfo_t){ .si_code = SI_USER })); /* sent by somebody */
+	EXPECT(!guard_end());
+	EXPECT_EQ(tree_last_pass(tree, &moment), -EIO);
+	EXPECT_EQ(tree_catch_up(tree), -EIO);
 	guard_begin();
 	freshet_snapshot_take(snap, view); /* whatever it makes of zeroes */
 	EXPECT(guard_end());
 	freshet_snapshot_free(snap);
 	freshet_detach(view);
+	tree_free(tree); /* and the other view */
 	sigaction(SIGBUS, &before, NULL);
 	if (truncate(in_dir("x"), st.st_size)) /* the writer touches it, too */
 		abort();
