@@ -121,6 +121,23 @@ static bool wanted(const struct freshet_view *view)
 	return !guard_end() && state == FRESHET_ALIVE && strcmp(info.name, SERVE_PRODUCER) != 0;
 }
 
+/* What the next look may find otherwise, though the file is the same. */
+static bool passes_by(int error)
+{
+	switch (error) {
+	case -EAGAIN: /* nothing published yet; or it changed all the time */
+	case -ESTALE:
+	case -ENOENT:
+	case -EINTR:
+	case -ENOMEM:
+	case -EMFILE:
+	case -ENFILE:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static void show(struct programs *p, const struct daemon *d, struct file *f,
 		 struct freshet_view *view)
 {
@@ -138,20 +155,20 @@ static void show(struct programs *p, const struct daemon *d, struct file *f,
 		return;
 	}
 	freshet_detach(view);
-	if (r == -ENODEV)
+	if (r == -ENODEV) {
 		f->settled = true;
-	else if (r == HTTP_PREFIX_TAKEN)
+	} else if (r == HTTP_PREFIX_TAKEN) {
 		refuse(p, f, r, "its name, or what its metrics are called, is another's");
-	else if (r != -ENFILE)
-		refuse(p, f, r, segments_error(r));
-	else if (!p->said_full)
-		say("freshet serve: no more than %u segments of programs are shown: %s/%s is not "
-		    "among them",
-		    HTTP_PROGRAMS_MAX, p->directory[f->directory].path, f->name);
-	if (r == -ENFILE) {
+	} else if (r == HTTP_FULL) {
+		if (!p->said_full)
+			say("freshet serve: no more than %u segments of programs are shown: %s/%s "
+			    "is not among them",
+			    HTTP_PROGRAMS_MAX, p->directory[f->directory].path, f->name);
 		p->said_full = true;
 		f->said = r;
 		f->settled = true;
+	} else if (!passes_by(r)) {
+		refuse(p, f, r, segments_error(r));
 	}
 }
 
@@ -164,7 +181,7 @@ static void try_file(struct programs *p, const struct daemon *d, struct file *f,
 	if (is_own(d, f))
 		return;
 	r = segments_attach(list, i, p->directory[f->directory].any_owner, &view);
-	if (r == -EAGAIN || r == -ESTALE || r == -ENOENT) /* the next time, then */
+	if (passes_by(r))
 		return;
 	if (r < 0) {
 		refuse(p, f, r, segments_error(r));
@@ -272,7 +289,7 @@ void programs_look(struct programs *p, const struct daemon *d)
 {
 	for (struct file *f = p->files; f; f = f->next) {
 		f->seen = false;
-		if (p->room && (f->said == HTTP_PREFIX_TAKEN || f->said == -ENFILE))
+		if (p->room && (f->said == HTTP_PREFIX_TAKEN || f->said == HTTP_FULL))
 			f->settled = false;
 	}
 	p->room = false;
@@ -281,5 +298,5 @@ void programs_look(struct programs *p, const struct daemon *d)
 	forget_unseen(p, d);
 	p->said_full = false;
 	for (const struct file *f = p->files; f; f = f->next)
-		p->said_full |= f->said == -ENFILE;
+		p->said_full |= f->said == HTTP_FULL;
 }

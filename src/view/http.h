@@ -55,11 +55,13 @@ void http_view(struct http *h, const struct freshet_view *view);
 
 /* What its metrics' names begin with is that of another's. */
 #define HTTP_PREFIX_TAKEN (-EADDRINUSE)
+/* There are HTTP_PROGRAMS_MAX. */
+#define HTTP_FULL (-ENOSPC)
 
 /*
  * Shows a program's segment, too, until it is dropped: name is unique among them. Takes the view
  * over on success. without (at least 256 bytes): which of its metrics are left out because their
- * names are taken or none; "": none is. HTTP_PREFIX_TAKEN; -ENFILE there are HTTP_PROGRAMS_MAX; -EIO, -E2BIG,
+ * names are taken or none; "": none is. HTTP_PREFIX_TAKEN; HTTP_FULL; -EIO, -E2BIG,
  * -EAGAIN, -ENOMEM it cannot be copied; -ENODEV its producer has ended. From the thread that calls
  * http_published().
  */

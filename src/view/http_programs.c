@@ -79,7 +79,7 @@ static int append(struct http *h, struct tree *new)
 		if (strcmp((*at)->prefix, new->prefix) == 0)
 			return HTTP_PREFIX_TAKEN;
 		if (n > HTTP_PROGRAMS_MAX - 1)
-			return -ENFILE;
+			return HTTP_FULL;
 		others[n++] = &(*at)->claims;
 	}
 	r = claims_schema(&new->claims, others, n, &new->metrics);
