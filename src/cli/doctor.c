@@ -151,7 +151,8 @@ static void fact_programs(struct facts *f)
 	}
 	for (size_t i = 0; i < count; i++) {
 		if (all[i].state == FOUND_UNREADABLE) {
-			bad++;
+			/* of another user, who need not let us */
+			bad += all[i].error != -EACCES && all[i].error != -EPERM;
 			buf_printf(&names, "; %s: %s", all[i].file, segments_error(all[i].error));
 		} else if (all[i].state == FOUND_LIVE) {
 			live++;

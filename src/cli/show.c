@@ -36,11 +36,11 @@ struct shown {
 /* As cpu.stat prints it: whole microseconds where the key says so. */
 static void add_value(struct buf *b, const struct freshet_stat *stat, uint64_t value)
 {
-	value /= format_divisor(stat->key, stat->unit);
-	if (stat->kind == FRESHET_GAUGE)
-		buf_i64(b, (int64_t)value);
-	else
-		buf_u64(b, value);
+	if (stat->kind == FRESHET_GAUGE && (int64_t)value < 0) {
+		buf_char(b, '-');
+		value = 0 - value;
+	}
+	buf_u64(b, value / format_divisor(stat->key, stat->unit));
 }
 
 static void add_key(struct buf *b, int width, const char *key, const char *suffix)
