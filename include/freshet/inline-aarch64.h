@@ -239,7 +239,8 @@ static inline int freshet_seq_mark(const struct freshet_handle *group, unsigned 
 		FRESHET_SEQ_SLOT
 		"cmp w9, %w[want]\n\t"
 		"b.ne 4b\n\t"
-		"ldr x11, [%[hot]]\n\t"
+		/* Before the tag: who loads a selector that is younger than a removal sees that. */
+		"ldar x11, [%[hot]]\n\t"
 		"cmp x11, %[selector]\n\t"
 		"b.ne 4b\n\t"
 		"ldr x11, [%[life]]\n\t"

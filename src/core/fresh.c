@@ -27,7 +27,7 @@ void fresh_life(const struct freshet_view *v, uint32_t d, struct fresh_life *ret
 {
 	const struct seg_life *s = cells_life(&v->cells, d);
 
-	/* Pairs with life_begin() in engine/life.c: the rest is this generation's, or is changing. */
+	/* Pairs with begin_life() in engine/groups.c: the rest is this generation's, or is changing. */
 	ret->generation = load_acquire(&s->generation);
 	ret->depth = load_relaxed(&s->depth);
 	ret->parent = load_relaxed(&s->parent);
@@ -98,7 +98,7 @@ int fresh_difference(const struct freshet_view *v, const struct bank *b, struct 
 	}
 	if (!sum_cells(v, range, d, first, count, difference))
 		return -EAGAIN;
-	/* Pairs with life_end(): whose cells were seen zeroed, its generation is seen to change. */
+	/* Pairs with begin_life(): whose cells were seen zeroed, its generation is seen to change. */
 	fence_acquire();
 	if (load_relaxed(&cells_life(&v->cells, d)->generation) != life->generation) {
 		life->generation = 0;

@@ -13,7 +13,7 @@
  *   4. For every fallback slot that is held: its group's bit in the flusher's own row of bits of
  *      E + 1. It may be updated under any epoch up to E.
  *   5. Of every group whose bit is set in epoch E: own = sum of its cells; the difference goes to it
- *      and all groups above.
+ *      and all groups above. So, too, of every group that is buried (groups.c).
  *   6. Publish the bank (release): its epoch is E + 1. writer_publish() has a release fence behind
  *      that.
  *   7. Clear the bitmap that epoch E + 2 will use: it is that of E - 2. A reader that needs it reads a
@@ -68,12 +68,11 @@ static void carry_held(struct freshet_tree *t, uint64_t epoch)
 	}
 }
 
-/* A group's numbers as of now, and what they are more than before, into all rows they belong to. */
-static bool flush_group(struct freshet_tree *t, struct cells_range range, uint32_t group)
+bool flush_group(struct freshet_tree *t, uint32_t group)
 {
 	const struct cells *c = &t->cells;
-	uint64_t own[FRESHET_MAX_WORDS]; /* as many as there are */
-	uint64_t *row;
+	struct cells_range range = cells_range(c);
+	uint64_t *own = t->own, *row;
 
 	memset(own, 0, 8 * (size_t)c->words);
 	for (uint32_t i = 0; i < c->nparts; i++) {
@@ -124,7 +123,7 @@ static void flush_groups(struct freshet_tree *t, uint64_t epoch)
 			uint32_t group = word * 64 + (uint32_t)__builtin_ctzll(bits);
 
 			/* A bit may be left of a group that is gone. */
-			if (group < groups && t->nodes[group].name && !flush_group(t, range, group))
+			if (group < groups && t->nodes[group].name && !flush_group(t, group))
 				carry(t, epoch + 1, group);
 		}
 	}
@@ -173,7 +172,7 @@ int flush_locked(struct freshet_tree *t)
 #ifdef PLANT_LATE_FLIP
 	store_seq_cst(&t->hot->selector, epoch + 1);
 #endif
-	groups_bury(t);
+	groups_bury(t, epoch);
 	writer_epoch(t->writer, epoch + 1);
 #ifdef PLANT_EARLY_CLEAR /* for tests/conform, which must notice it */
 	clear_bits(t, epoch);
@@ -194,7 +193,10 @@ int freshet_flush(struct freshet_tree *t)
 
 	if (tree_is_childs(t))
 		return -ECHILD;
-	before = load_acquire(&t->flushes); /* pairs with flush_locked() */
+	/* Pairs with flush_locked(), whose own fence stands behind the number's store: a flush that
+	 * begins after this sees that the caller's updates on fallback slots are done. */
+	fence_seq_cst();
+	before = load_acquire(&t->flushes);
 	pthread_mutex_lock(&t->lock);
 	/* Another one's flush that began after this call will do. */
 	if (t->flushes == before || t->flipped)

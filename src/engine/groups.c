@@ -267,12 +267,20 @@ int freshet_lookup(struct freshet_tree *t, const struct freshet_handle *parent, 
 	return r;
 }
 
-void groups_bury(struct freshet_tree *t)
+void groups_bury(struct freshet_tree *t, uint64_t epoch)
 {
 	for (uint32_t slot = 1; t->ndead && slot < t->control->used_groups; slot++) {
 		struct node *node = &t->nodes[slot];
 
 		if (!node->name || !node->dead || flush_is_carried(t, slot))
+			continue;
+		/* The flip was before the removal (that flush failed): stamps of the present epoch
+		 * still match. */
+		if (node->died > epoch)
+			continue;
+		/* Its last update can have its bit in the new epoch: on a fallback slot, the tag is
+		 * loaded before the selector. */
+		if (!flush_group(t, slot))
 			continue;
 		tdelete(node, &t->names, compare);
 		unlink_node(t, slot);
@@ -300,13 +308,17 @@ int freshet_remove(struct freshet_tree *t, const struct freshet_handle *group)
 	else if (node->first_child != NO_NODE)
 		r = -ENOTEMPTY;
 	else {
+		bool again = t->flipped; /* see groups_bury() */
+
 		/* Pairs with the loads in update.c: what does not see it, the flush waits out, or
 		 * carries. */
 		store_seq_cst(&t->tags[group->group.slot], 0);
 		node->dead = true;
+		node->died = t->hot->selector;
 		t->ndead++;
 		/* Should the flush fail, a later one buries the group. */
-		flush_locked(t);
+		if (flush_locked(t) == 0 && again)
+			flush_locked(t);
 	}
 	pthread_mutex_unlock(&t->lock);
 	return r;

@@ -18,7 +18,7 @@
 
 static uint64_t cpu_ns(void)
 {
-	struct timespec ts;
+	struct timespec ts = { 0 }; /* a system call, which a sandbox may forbid */
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;

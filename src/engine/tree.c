@@ -198,7 +198,8 @@ static int allocate(struct freshet_tree *t)
 	t->order = calloc(n, sizeof(*t->order));
 	t->scratch = calloc(n, sizeof(*t->scratch));
 	t->carried = calloc(n + t->cells.fallback_slots, sizeof(*t->carried));
-	return t->tags && t->nodes && t->order && t->scratch && t->carried ? 0 : -ENOMEM;
+	t->own = calloc(t->cells.words, sizeof(*t->own));
+	return t->tags && t->nodes && t->order && t->scratch && t->carried && t->own ? 0 : -ENOMEM;
 }
 
 static void release(struct freshet_tree *t)
@@ -214,6 +215,7 @@ static void release(struct freshet_tree *t)
 	free(t->order);
 	free(t->scratch);
 	free(t->carried);
+	free(t->own);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

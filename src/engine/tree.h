@@ -40,7 +40,8 @@ struct node {
 	uint32_t generation;
 	uint32_t parent, first_child, last_child, next, previous;
 	uint16_t depth;
-	bool dead; /* removed, but not out of the rows yet */
+	bool dead;     /* removed, but not out of the rows yet */
+	uint64_t died; /* the selector when it was removed: only until the next flip may it be updated */
 };
 
 struct freshet_tree {
@@ -67,6 +68,7 @@ struct freshet_tree {
 	uint64_t next_id;
 	uint32_t *carried; /* groups of which an update was under way in the last flush */
 	uint32_t ncarried;
+	uint64_t *own; /* words, for flush_group(): too many for some threads' stacks */
 	bool shape_changed;
 	bool flipped;
 	_Alignas(8) uint64_t flushes; /* begun; atomic: read without the lock */
@@ -97,8 +99,13 @@ int flush_locked(struct freshet_tree *t);
 /* Whether the last flush may have missed an update of the group, because it was under way. */
 bool flush_is_carried(const struct freshet_tree *t, uint32_t slot);
 
-/* groups.c, under the lock: lets go of removed groups that no update is under way for any more. */
-void groups_bury(struct freshet_tree *t);
+/* A group's numbers as of now, and what they are more than before, into all rows they belong to.
+ * false: an update was in its way all the while; nothing is changed. */
+bool flush_group(struct freshet_tree *t, uint32_t slot);
+
+/* groups.c, under the lock, in the flush that ends an epoch: lets go of removed groups that no update
+ * is under way for any more. */
+void groups_bury(struct freshet_tree *t, uint64_t epoch);
 
 /* update.c: for flush, the group that a fallback slot is held for, + 1; 0: the slot is free. */
 uint32_t *owner_at(const struct freshet_tree *t, uint32_t fallback);

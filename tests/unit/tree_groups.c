@@ -3,6 +3,14 @@
  * removed ones; groups that are counted before readers can find them. */
 #include "unit/tree_help.h"
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include "engine/tree.h"
 
 ON_BOTH(names)
@@ -325,3 +333,87 @@ ON_BOTH(removed_under_a_stopped_update)
 }
 
 TAP_MAIN
+
+/* An update on a fallback slot that saw the tag before the removal and the selector after, and is done
+ * when the flush looks: its bit is in the new epoch alone. */
+ON_BOTH(removed_between_tag_and_selector)
+{
+	struct freshet_tree *tree = tree_open(NULL, 8, backend);
+	struct freshet_handle root = freshet_tree_root(tree), a;
+	const uint32_t held = 3, cpu = tree->cells.rseq_slots + held;
+	uint64_t *bits, *cell;
+	uint32_t slot;
+
+	a = tree_make(tree, root, "a", 0);
+	slot = a.group.slot;
+	EXPECT_EQ(freshet_add(&a, REQUESTS, 1), 0);
+	EXPECT_EQ(freshet_flush(tree), 0);
+	tree->control->used_fallback = held + 1;
+	bits = (uint64_t *)(uintptr_t)cells_bits(&tree->cells, tree->hot->selector + 1, cpu,
+						 slot / 64);
+	*bits |= 1ull << slot % 64;
+	cell = (uint64_t *)(uintptr_t)cells_cell(&tree->cells, cpu, slot);
+	cell[1 + REQUESTS] += 10;
+
+	EXPECT_EQ(freshet_remove(tree, &a), 0);
+	EXPECT_EQ(tree_read(tree, root, REQUESTS), 11);
+	EXPECT_EQ(tree_total(tree, root, REQUESTS), 11);
+	EXPECT_EQ(freshet_flush(tree), 0);
+	EXPECT_EQ(tree_total(tree, root, REQUESTS), 11);
+	freshet_close(tree);
+}
+
+#if FRESHET_HAVE_RSEQ
+/* A flush in a thread that may not call membarrier(2). Its flip stays. */
+static void *flush_without_barrier(void *tree)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_membarrier, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOMEM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof(code) / sizeof(code[0]), code };
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter))
+		return (void *)1;
+	return (void *)(intptr_t)freshet_flush(tree);
+}
+
+TEST(removed_after_a_failed_flush)
+{
+	struct freshet_tree *tree;
+	struct freshet_handle root, a, b;
+	pthread_t thread;
+	void *result;
+
+	if (!tree_has_rseq())
+		SKIP("no rseq in this process");
+	tree = tree_open(NULL, 8, FRESHET_RSEQ);
+	root = freshet_tree_root(tree);
+	a = tree_make(tree, root, "a", 0);
+	b = tree_make(tree, root, "b", 0);
+	EXPECT_EQ(freshet_add(&a, REQUESTS, 1), 0);
+	EXPECT_EQ(pthread_create(&thread, NULL, flush_without_barrier, tree), 0);
+	pthread_join(thread, &result);
+	if (result == (void *)1)
+		SKIP("no seccomp filters");
+	EXPECT_EQ((intptr_t)result, -ENOMEM);
+	EXPECT_EQ(tree_total(tree, root, REQUESTS), 0);
+	EXPECT_EQ(tree_read(tree, root, REQUESTS), 1);
+
+	/* Both are stamped with the epoch that begun then. */
+	EXPECT_EQ(freshet_add(&a, REQUESTS, 10), 0);
+	EXPECT_EQ(freshet_add(&b, REQUESTS, 100), 0);
+	EXPECT_EQ(tree_read(tree, root, REQUESTS), 111);
+	EXPECT_EQ(freshet_remove(tree, &a), 0);
+	EXPECT_EQ(freshet_add(&a, REQUESTS, 1000), -ENOENT);
+	EXPECT_EQ(freshet_add(&b, REQUESTS, 100), 0);
+	EXPECT_EQ(tree_read(tree, root, REQUESTS), 211);
+	EXPECT_EQ(tree_read(tree, a, REQUESTS), NO_GROUP);
+	EXPECT_EQ(freshet_flush(tree), 0);
+	EXPECT_EQ(tree_total(tree, root, REQUESTS), 211);
+	freshet_close(tree);
+}
+#endif
