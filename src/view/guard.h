@@ -6,6 +6,9 @@
  * tells.
  *
  * The program's handler of SIGBUS calls guard_fault(). Any thread; begin and end do not nest.
+ *
+ * Limit: pages that do not lie side by side take a mapping each, of which a process may have some
+ * 65,000 (vm.max_map_count); then the fault stays one. A segment laid out for that ends the program.
  */
 #ifndef FRESHET_GUARD_H
 #define FRESHET_GUARD_H
