@@ -10,17 +10,20 @@
  *
  * What may run together, on one tree (A waits for B: A may block while B runs):
  *
- *                          add, add_set,   create, remove,  open,    every read
- *                          observe         flush            close    of its view
+ *                          add, add_set,   create, lookup,  open,    every read
+ *                          observe         remove, flush    close    of its view
  *   add, add_set, observe    yes             yes              no       yes
- *   create, remove, flush    yes             waits            no       yes
+ *   create, lookup,
+ *     remove, flush          yes             waits            no       yes
  *   open, close              no              no               no       no
  *
  *   add, add_set and observe may be called by any thread, in signal handlers too; never block, lock,
  *   allocate or (but for a group's first update after a flush, and freshet_backend() fallback)
- *   execute an atomic instruction. create, remove, flush, open, close: not in signal handlers.
- *   After fork() the child has no tree: its updates, create, remove and flush give -ECHILD, its
- *   reads go on reading the parent's. freshet_close() there frees memory and removes nothing.
+ *   execute an atomic instruction. create, lookup, remove, flush, open, close: not in signal handlers.
+ *   A handler must not leave an update that it interrupts by longjmp(), nor may a thread be cancelled
+ *   asynchronously in one: on the fallback its slot would stay in use for ever.
+ *   After fork() the child has no tree: its updates, create, lookup, remove and flush give -ECHILD,
+ *   its reads go on reading the parent's. freshet_close() there frees memory and removes nothing.
  *   A child of vfork() must not call anything here.
  *
  * What may run together, on one view:
@@ -37,7 +40,7 @@
  *   Views are independent of each other. The producer may do anything at any time, stopping, dying
  *   and restarting included: no function here waits for it, except freshet_refresh().
  *
- * What may block: open, close, create, remove, flush, attach, reattach, producer (file system calls,
+ * What may block: open, close, create, lookup, remove, flush, attach, reattach, producer (file system calls,
  * and each other); refresh (until its timeout). Nothing else: a read finishes whatever the producer
  * does. It starts again when the producer has published more than nbanks - 2 passes while it ran
  * (2 with the default of 4 banks), which takes a reader that was itself held up for that long; after
@@ -328,6 +331,9 @@ enum freshet_backend {
  * The numbers every group has. Strings are copied; family and name: [a-z][a-z0-9_]*, each pair once.
  * key NULL: the name. A stat's `set`: 0 for a number on its own; stats with the same other number are
  * a set: they stand one after the other, at most FRESHET_MAX_SET of them.
+ *
+ * This structure and freshet_options may grow: `size` is what the program was compiled with, and a
+ * library takes a longer one than it knows if all of the rest is 0. No other structure ever changes.
  */
 struct freshet_schema {
 	size_t size; /* of this structure */
@@ -344,10 +350,11 @@ struct freshet_options {
 	unsigned fallback_slots;  /* updates that can be under way at once without rseq; 0: 8, or
 				     64 where nothing else runs; at most 1024 */
 	enum freshet_backend backend; /* FRESHET_RSEQ: -EOPNOTSUPP where there is none */
+	unsigned flags;           /* 0 */
 };
 
-/* A group to update. Freely copied; for the tree's life; fastest as a local variable. Fields are the library's, but for `group`,
- * which is for reading the same group through freshet_view_of(). */
+/* A group to update. Freely copied; for the tree's life; fastest as a local variable. Fields are the
+ * library's, but for `group`, which is for reading the same group through freshet_view_of(). */
 struct freshet_handle {
 	struct freshet_group group;
 	const struct freshet_hot *hot;
@@ -423,9 +430,9 @@ FRESHET_API int freshet_flush(struct freshet_tree *tree);
  *                    begins at first: all or none of it is ever seen.
  *   freshet_observe  counts value in a histogram (index in the schema).
  * 0; -ENOENT: the group was removed (just then: the value observed may be in the sum, in no bucket);
- * -ECHILD; -EINVAL: no such stat, set or histogram; -EAGAIN: nothing was counted, because all
- * fallback slots stayed in use (freshet_backend() fallback, and more threads in the middle of an
- * update than options.fallback_slots).
+ * -ECHILD; -EINVAL: no such stat, set or histogram; -EAGAIN: nothing was counted (or, of a value
+ * observed, the sum alone), because all fallback slots stayed in use: more threads without rseq
+ * stood in the middle of an update than options.fallback_slots.
  */
 FRESHET_INLINE int freshet_add(const struct freshet_handle *group, unsigned stat, int64_t n);
 FRESHET_INLINE int freshet_add_set(const struct freshet_handle *group, unsigned first,

@@ -53,6 +53,13 @@ int rseq_barrier(void)
 
 #if defined(RSEQ_SIG) && (defined(__x86_64__) || defined(__aarch64__))
 
+/* What stands in front of the abort addresses, inline-*.h. */
+#if defined(__x86_64__)
+_Static_assert(RSEQ_SIG == 0x53053053, "the signature of inline-x86_64.h");
+#else
+_Static_assert(RSEQ_SIG_CODE == 0xd428bc00, "the signature of inline-aarch64.h");
+#endif
+
 static uint32_t field(ptrdiff_t area, unsigned at)
 {
 	return *(const volatile uint32_t *)((const char *)__builtin_thread_pointer() + area + at);

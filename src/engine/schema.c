@@ -196,12 +196,24 @@ static int lay_out(const struct freshet_schema *in, struct schema *s)
 	return 0;
 }
 
+bool schema_knows(const void *s, size_t size, size_t known)
+{
+	const char *byte = s;
+
+	if (size < known || size > 4096)
+		return false;
+	for (size_t i = known; i < size; i++)
+		if (byte[i])
+			return false;
+	return true;
+}
+
 int schema_make(const struct freshet_schema *in, struct schema *ret)
 {
 	int r;
 
 	memset(ret, 0, sizeof(*ret));
-	if (!in || in->size != sizeof(*in) || !in->stats || in->nstats == 0 ||
+	if (!in || !schema_knows(in, in->size, sizeof(*in)) || !in->stats || in->nstats == 0 ||
 	    in->nstats > FRESHET_MAX_STATS || in->nhistograms > FRESHET_MAX_HISTOGRAMS ||
 	    (in->nhistograms && !in->histograms) || !stats_good(in) || !histograms_good(in))
 		return -EINVAL;

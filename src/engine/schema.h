@@ -4,6 +4,7 @@
 #define FRESHET_SCHEMA_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <freshet/freshet.h>
@@ -29,6 +30,10 @@ struct schema {
 	} set[FRESHET_MAX_STATS]; /* by first stat; count 0: no set begins here */
 	uint16_t histogram[FRESHET_MAX_HISTOGRAMS];
 };
+
+/* Whether a caller's structure of so many bytes, of which we know the first `known`, asks for nothing
+ * that we do not know. A field that is added later must not lie in what is padding now. */
+bool schema_knows(const void *s, size_t size, size_t known);
 
 /* 0, -EINVAL, -ENOMEM. */
 int schema_make(const struct freshet_schema *in, struct schema *ret);

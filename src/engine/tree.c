@@ -16,6 +16,19 @@
 #define MAX_FALLBACK         1024u
 #define HOT_SIZE             SEG_PAGE
 _Static_assert(sizeof(struct freshet_hot) <= HOT_SIZE, "the hot part is one page");
+#ifdef __LP64__
+/* Programs have all of this compiled in, inline.h. */
+_Static_assert(sizeof(struct freshet_handle) == 48 && offsetof(struct freshet_handle, hot) == 8 &&
+		       offsetof(struct freshet_handle, cell) == 16 &&
+		       offsetof(struct freshet_handle, tag) == 24 &&
+		       offsetof(struct freshet_handle, place) == 32 &&
+		       offsetof(struct freshet_handle, limits) == 40 &&
+		       offsetof(struct freshet_hot, selector) == 0 &&
+		       offsetof(struct freshet_hot, tree) == 8 &&
+		       offsetof(struct freshet_hot, set) == 16 &&
+		       offsetof(struct freshet_hot, histogram) == 272 && FRESHET_BANKS == 6,
+	       "the ABI of libfreshet.so.0");
+#endif
 
 /* Memory for the cells and lives of the group slots from .. to-1. */
 static int reserve(void *arg, uint32_t from, uint32_t to)
@@ -237,7 +250,7 @@ int freshet_open(const char *path, const struct freshet_schema *schema,
 	struct freshet_tree *t;
 	int r;
 
-	if (o->size != sizeof(*o))
+	if (!schema_knows(o, o->size, sizeof(*o)) || o->flags)
 		return -EINVAL;
 	t = calloc(1, sizeof(*t));
 	if (!t)

@@ -45,14 +45,37 @@ static int open_it(void)
 TEST(sizes)
 {
 	struct freshet_tree *tree;
+	/* As later headers have them. */
+	struct {
+		struct freshet_schema now;
+		uint64_t later;
+	} longer = { 0 };
+	struct {
+		struct freshet_options now;
+		uint64_t later;
+	} more = { 0 };
 
 	reset(1, 0);
 	EXPECT_EQ(open_it(), 0);
+	longer.now = schema;
+	longer.now.size = sizeof(longer);
+	more.now = options;
+	more.now.size = sizeof(more);
+	EXPECT_EQ(freshet_open(NULL, &longer.now, &more.now, &tree), 0);
+	freshet_close(tree);
+	longer.later = 1;
+	EXPECT_EQ(freshet_open(NULL, &longer.now, &more.now, &tree), -EINVAL);
+	longer.later = 0;
+	more.later = 1ull << 63;
+	EXPECT_EQ(freshet_open(NULL, &longer.now, &more.now, &tree), -EINVAL);
+	options.flags = 1;
+	EXPECT_EQ(open_it(), -EINVAL);
+	reset(1, 0);
 	EXPECT_EQ(freshet_open(NULL, NULL, &options, &tree), -EINVAL);
 	schema.size--;
 	EXPECT_EQ(open_it(), -EINVAL);
 	reset(1, 0);
-	options.size++;
+	options.size--;
 	EXPECT_EQ(open_it(), -EINVAL);
 	reset(0, 0);
 	EXPECT_EQ(open_it(), -EINVAL);
