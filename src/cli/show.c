@@ -33,16 +33,6 @@ struct shown {
 	uint64_t values[FRESHET_MAX_STATS + FRESHET_MAX_WORDS];
 };
 
-/* As cpu.stat prints it: whole microseconds where the key says so. */
-static void add_value(struct buf *b, const struct freshet_stat *stat, uint64_t value)
-{
-	if (stat->kind == FRESHET_GAUGE && (int64_t)value < 0) {
-		buf_char(b, '-');
-		value = 0 - value;
-	}
-	buf_u64(b, value / format_divisor(stat->key, stat->unit));
-}
-
 static void add_key(struct buf *b, int width, const char *key, const char *suffix)
 {
 	size_t begin = b->len;
@@ -63,9 +53,7 @@ static void add_bound(struct buf *b, const struct freshet_histogram *h, uint64_t
 		buf_str(b, "inf\n");
 		return;
 	}
-	buf_u64(b, value / divisor);
-	if (value % divisor)
-		buf_printf(b, ".%03u", (unsigned)(value % divisor));
+	format_exact(b, value, divisor);
 	buf_char(b, '\n');
 }
 
@@ -115,7 +103,7 @@ static void add_text(struct buf *b, const struct shown *s)
 		if (!(s->present >> i & 1))
 			continue;
 		add_key(b, width, c->stats[i].key, "");
-		add_value(b, &c->stats[i], s->values[i]);
+		format_stat(b, &c->stats[i], s->values[i]);
 		buf_char(b, '\n');
 	}
 	for (size_t i = 0; i < c->nhistograms; i++)

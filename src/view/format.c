@@ -81,6 +81,22 @@ void format_count(double value, char *buf, size_t size)
 	add_unit(value < 0 ? -magnitude : magnitude, unit, buf, size);
 }
 
+void format_exact(struct buf *out, uint64_t value, unsigned divisor)
+{
+	buf_u64(out, value / divisor);
+	if (value % divisor)
+		buf_printf(out, ".%03u", (unsigned)(value % divisor));
+}
+
+void format_stat(struct buf *out, const struct freshet_stat *stat, uint64_t value)
+{
+	if (stat->kind == FRESHET_GAUGE && (int64_t)value < 0) {
+		buf_char(out, '-');
+		value = 0 - value;
+	}
+	buf_u64(out, value / format_divisor(stat->key, stat->unit));
+}
+
 unsigned format_divisor(const char *key, enum freshet_unit unit)
 {
 	size_t len = strlen(key);

@@ -8,6 +8,8 @@
 
 #include <freshet/freshet.h>
 
+#include "base/buf.h"
+
 /* Text of a rate ("-", "0.0", "99.9", "12800") and of a CPU time ("0.00", "1:02.03", "1:02:03",
  * "3d04h"), for columns at most 7 and 8 bytes wide. size at least 16. */
 void format_percent(double percent, char *buf, size_t size);
@@ -24,5 +26,11 @@ void format_count(double value, char *buf, size_t size);
  * segments hold them in ns. 1000 for those in microseconds; everything else is shown as it is.
  */
 unsigned format_divisor(const char *key, enum freshet_unit unit);
+
+/* A stat's number under its own key: whole, divided as the key says. */
+void format_stat(struct buf *out, const struct freshet_stat *stat, uint64_t value);
+
+/* A number divided by 1 or 1000, exact: with up to three decimals. */
+void format_exact(struct buf *out, uint64_t value, unsigned divisor);
 
 #endif

@@ -38,30 +38,13 @@ void json_string(struct buf *out, const char *s)
 	buf_char(out, '"');
 }
 
-static void add_value(struct buf *out, const struct freshet_stat *stat, uint64_t value)
-{
-	if (stat->kind == FRESHET_GAUGE && (int64_t)value < 0) {
-		buf_char(out, '-');
-		value = 0 - value;
-	}
-	buf_u64(out, value / format_divisor(stat->key, stat->unit));
-}
-
-/* Exact: with up to three decimals where it is divided by 1000. */
-static void add_exact(struct buf *out, uint64_t value, unsigned divisor)
-{
-	buf_u64(out, value / divisor);
-	if (value % divisor)
-		buf_printf(out, ".%03u", (unsigned)(value % divisor));
-}
-
 /* A bound; null for none. */
 static void add_bound(struct buf *out, uint64_t upper, unsigned divisor)
 {
 	if (upper == UINT64_MAX)
 		buf_str(out, "null");
 	else
-		add_exact(out, upper, divisor);
+		format_exact(out, upper, divisor);
 }
 
 static void add_histogram(struct buf *out, const struct freshet_histogram *h, const uint64_t *words)
@@ -74,7 +57,7 @@ static void add_histogram(struct buf *out, const struct freshet_histogram *h, co
 	buf_str(out, "{\"count\":");
 	buf_u64(out, s.count);
 	buf_str(out, ",\"sum\":");
-	add_exact(out, s.sum, divisor);
+	format_exact(out, s.sum, divisor);
 	buf_str(out, ",\"p50\":");
 	add_bound(out, s.p50, divisor);
 	buf_str(out, ",\"p90\":");
@@ -131,7 +114,7 @@ static void add_families(struct buf *out, const struct json_schema *schema, cons
 			json_string(out, stat ? stat->key : h->key);
 			buf_char(out, ':');
 			if (stat)
-				add_value(out, stat, values[j]);
+				format_stat(out, stat, values[j]);
 			else
 				add_histogram(out, h, values + h->word);
 		}

@@ -94,6 +94,30 @@ TEST(numbers_as_text)
 	}
 }
 
+TEST(numbers_under_their_own_keys)
+{
+	static const struct freshet_stat lag = { "a", "lag",         "lag_usec",
+						 "",  FRESHET_GAUGE, FRESHET_NANOSECONDS,
+						 0 };
+	static const struct freshet_stat held = { "a",           "held",        "held", "",
+						  FRESHET_GAUGE, FRESHET_BYTES, 0 };
+	struct buf b = BUF_INIT;
+
+	format_stat(&b, &lag, (uint64_t)-1500999);
+	buf_char(&b, ' ');
+	format_stat(&b, &lag, 1500999);
+	buf_char(&b, ' ');
+	format_stat(&b, &held, (uint64_t)-1500);
+	buf_char(&b, ' ');
+	format_exact(&b, 1500020, 1000);
+	buf_char(&b, ' ');
+	format_exact(&b, 1500000, 1000);
+	buf_char(&b, '\0');
+	REQUIRE(!b.error);
+	EXPECT(!strcmp(b.data, "-1500 1500 -1500 1500.020 1500"), "%s", b.data);
+	buf_free(&b);
+}
+
 TEST(names_are_safe_on_a_terminal)
 {
 	static const char *const names[][3] = {
