@@ -124,10 +124,22 @@ void body_cache_put(struct body_cache *c, const char *key, struct body *b)
 {
 	char *copy = strdup(key);
 	unsigned i = c->next;
+	size_t most = BODY_CACHE_BODIES * b->len, sum = b->len;
 
 	if (!copy)
 		return;
+	if (most < BODY_CACHE_BYTES)
+		most = BODY_CACHE_BYTES;
 	drop(c, i);
+	/* the oldest first */
+	for (unsigned k = 0; k < BODY_CACHE_ENTRIES; k++)
+		sum += c->entry[k].body ? c->entry[k].body->len : 0;
+	for (unsigned k = i; sum > most && k < i + BODY_CACHE_ENTRIES; k++) {
+		unsigned old = k % BODY_CACHE_ENTRIES;
+
+		sum -= c->entry[old].body ? c->entry[old].body->len : 0;
+		drop(c, old);
+	}
 	c->entry[i].key = copy;
 	c->entry[i].body = body_ref(b);
 	b->cached = true;

@@ -32,8 +32,11 @@ struct body {
 };
 
 #define BODY_CACHE_ENTRIES 32u
+#define BODY_CACHE_BYTES   (16u << 20)
+#define BODY_CACHE_BODIES  4u
 
-/* The bodies of one pass by key. */
+/* The bodies of one pass by key. They take at most BODY_CACHE_BYTES, or BODY_CACHE_BODIES times what the
+ * newest takes: whoever asks for one part of a large tree after the other shall not fill our memory. */
 struct body_cache {
 	uint64_t pass;
 	unsigned next; /* entry to be given up first */
@@ -58,7 +61,7 @@ void body_cache_pass(struct body_cache *c, uint64_t pass);
 /* The body (a reference of the cache's, valid until the next call of a function here), or NULL. */
 struct body *body_cache_get(const struct body_cache *c, const char *key);
 
-/* Keeps a reference, unless there is no memory for the key. */
+/* Keeps a reference, unless there is no memory for the key; the oldest are given up for it. */
 void body_cache_put(struct body_cache *c, const char *key, struct body *b);
 
 void body_cache_clear(struct body_cache *c);
