@@ -147,14 +147,15 @@ int flush_locked(struct freshet_tree *t)
 	uint64_t epoch = t->hot->selector;
 	int r;
 
-	/* Read without the lock by freshet_flush(); a flush that begins later begins with this. */
-	store_release(&t->flushes, t->flushes + 1);
-	if (t->flipped)
+	if (t->flipped) {
 		epoch--;
+	} else {
+		/* Read without the lock by freshet_flush(), before the flip. */
+		store_release(&t->flushes, t->flushes + 1);
 #ifndef PLANT_LATE_FLIP /* for tests/conform, which must notice it */
-	else
 		store_seq_cst(&t->hot->selector, epoch + 1);
 #endif
+	}
 	t->flipped = true;
 #ifdef PLANT_NO_BARRIER /* for tests/conform, which must notice it */
 	if (0) {
@@ -198,8 +199,11 @@ int freshet_flush(struct freshet_tree *t)
 	fence_seq_cst();
 	before = load_acquire(&t->flushes);
 	pthread_mutex_lock(&t->lock);
-	/* Another one's flush that began after this call will do. */
+	/* Another one's flush that flipped after this call will do; one that failed after its flip
+	 * has to be brought to its end first. */
 	if (t->flushes == before || t->flipped)
+		publish_turn(t);
+	while (r == 0 && (t->flushes == before || t->flipped))
 		r = flush_locked(t);
 	pthread_mutex_unlock(&t->lock);
 	return r;

@@ -212,10 +212,21 @@ static int check_name(const char *name)
 	return len > FRESHET_NAME_MAX ? -ENAMETOOLONG : 0;
 }
 
+/* Whether parent can have a child called name now. 0 or -errno. */
+static int may_create(const struct freshet_tree *t, const struct freshet_handle *parent,
+		      const char *name)
+{
+	if (!lives(t, parent))
+		return -ENOENT;
+	if (find_child(t, parent->group.slot, name))
+		return -EEXIST;
+	return t->nodes[parent->group.slot].depth == FRESHET_MAX_DEPTH ? -ELOOP : 0;
+}
+
 int freshet_create(struct freshet_tree *t, const struct freshet_handle *parent, const char *name,
 		   unsigned flags, struct freshet_handle *ret)
 {
-	uint64_t began;
+	uint64_t began = 0;
 	uint32_t slot;
 	int r;
 
@@ -227,14 +238,13 @@ int freshet_create(struct freshet_tree *t, const struct freshet_handle *parent, 
 	if (r)
 		return r;
 	pthread_mutex_lock(&t->lock);
-	began = flags & FRESHET_LATER ? 0 : publish_wait(t);
-	if (!lives(t, parent))
-		r = -ENOENT;
-	else if (find_child(t, parent->group.slot, name))
-		r = -EEXIST;
-	else if (t->nodes[parent->group.slot].depth == FRESHET_MAX_DEPTH)
-		r = -ELOOP;
-	else
+	r = may_create(t, parent, name);
+	if (r == 0 && !(flags & FRESHET_LATER)) {
+		publish_turn(t);
+		began = publish_wait(t);
+		r = may_create(t, parent, name);
+	}
+	if (r == 0)
 		r = make_node(t, parent->group.slot, name, &slot);
 	if (r == 0) {
 		fill_handle(t, slot, ret);
@@ -292,22 +302,30 @@ void groups_bury(struct freshet_tree *t, uint64_t epoch)
 	}
 }
 
+/* Whether the group can be removed now. 0 or -errno. */
+static int may_remove(const struct freshet_tree *t, const struct freshet_handle *group)
+{
+	if (!lives(t, group))
+		return -ENOENT;
+	if (t->nodes[group->group.slot].parent == NO_NODE)
+		return -EBUSY;
+	return t->nodes[group->group.slot].first_child != NO_NODE ? -ENOTEMPTY : 0;
+}
+
 int freshet_remove(struct freshet_tree *t, const struct freshet_handle *group)
 {
-	struct node *node;
-	int r = 0;
+	int r;
 
 	if (tree_is_childs(t))
 		return -ECHILD;
 	pthread_mutex_lock(&t->lock);
-	node = lives(t, group) ? &t->nodes[group->group.slot] : NULL;
-	if (!node)
-		r = -ENOENT;
-	else if (node->parent == NO_NODE)
-		r = -EBUSY;
-	else if (node->first_child != NO_NODE)
-		r = -ENOTEMPTY;
-	else {
+	r = may_remove(t, group);
+	if (r == 0) {
+		publish_turn(t);
+		r = may_remove(t, group);
+	}
+	if (r == 0) {
+		struct node *node = &t->nodes[group->group.slot];
 		bool again = t->flipped; /* see groups_bury() */
 
 		/* Pairs with the loads in update.c: what does not see it, the flush waits out, or

@@ -4,7 +4,8 @@
  *
  * Between two publications lie at least SPACING times the CPU time that the former took, flush
  * included: so a reader, whose work is less than a flush's, meets at most a few, and the two that
- * bank_whole() lets pass are enough. (CPU time: a flusher that was preempted disturbed nobody.)
+ * bank_whole() lets pass are enough. (CPU time: a flusher that was preempted disturbed nobody.) Nobody
+ * else waits for that: who only looks up a group, or makes one for later.
  */
 #include <errno.h>
 #include <time.h>
@@ -24,21 +25,40 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
+static bool sleeps(uint64_t until_ns)
+{
+	return until_ns > clock_ns() + SPIN_BELOW_NS;
+}
+
+static void sleep_until(uint64_t ns)
+{
+	struct timespec until = {
+		.tv_sec = (time_t)(ns / NSEC_PER_SEC),
+		.tv_nsec = (long)(ns % NSEC_PER_SEC),
+	};
+
+	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+}
+
+void publish_turn(struct freshet_tree *t)
+{
+	while (sleeps(t->not_before_ns)) {
+		uint64_t until = t->not_before_ns;
+
+		pthread_mutex_unlock(&t->lock);
+		sleep_until(until);
+		pthread_mutex_lock(&t->lock);
+	}
+}
+
 uint64_t publish_wait(struct freshet_tree *t)
 {
-	uint64_t now = clock_ns();
+	uint64_t now;
 
-	while (now < t->not_before_ns) {
-		if (t->not_before_ns - now > SPIN_BELOW_NS) {
-			struct timespec until = {
-				.tv_sec = (time_t)(t->not_before_ns / NSEC_PER_SEC),
-				.tv_nsec = (long)(t->not_before_ns % NSEC_PER_SEC),
-			};
-
-			clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-		}
-		now = clock_ns();
-	}
+	if (sleeps(t->not_before_ns))
+		sleep_until(t->not_before_ns);
+	while ((now = clock_ns()) < t->not_before_ns)
+		;
 	t->work_began_ns = cpu_ns();
 	return now;
 }

@@ -71,7 +71,7 @@ struct freshet_tree {
 	uint64_t *own; /* words, for flush_group(): too many for some threads' stacks */
 	bool shape_changed;
 	bool flipped;
-	_Alignas(8) uint64_t flushes; /* begun; atomic: read without the lock */
+	_Alignas(8) uint64_t flushes; /* flips; atomic: read without the lock */
 	uint64_t not_before_ns; /* the next publication */
 	uint64_t work_began_ns; /* for this one, CPU time of its thread */
 
@@ -89,7 +89,9 @@ void fork_register(struct freshet_tree *t);
 void fork_unregister(struct freshet_tree *t);
 
 /* publish.c. All under the lock. */
-/* Waits until a publication may begin; returns now. Called by the thread that will publish. */
+/* Sleeps until a publication may begin, without the lock: what was looked at before can have changed. */
+void publish_turn(struct freshet_tree *t);
+/* Waits for what is left of that, with the lock; returns now. Called by the thread that will publish. */
 uint64_t publish_wait(struct freshet_tree *t);
 /* Publishes the rows, and the tree's shape if it has changed. began: what publish_wait() gave. */
 void publish(struct freshet_tree *t, uint64_t began);
