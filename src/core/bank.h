@@ -70,7 +70,8 @@ static inline bool bank_whole(const struct freshet_view *v, const struct bank *b
 	return load_relaxed(&v->header->generation) - b->pass <= v->nbanks - 2;
 }
 
-/* Runs fn on whole passes until its result stands, or FRESHET_MAX_TRIES times: -EAGAIN. */
+/* Runs fn on passes until its result stands, or FRESHET_MAX_TRIES times: -EAGAIN. fn's own -EAGAIN (a
+ * set that was always rewritten) is tried again, too. */
 typedef int bank_fn(const struct freshet_view *v, const struct bank *b, void *arg);
 
 static inline int bank_read(const struct freshet_view *v, bank_fn *fn, void *arg)
@@ -81,7 +82,7 @@ static inline int bank_read(const struct freshet_view *v, bank_fn *fn, void *arg
 
 		if (r == 0)
 			r = fn(v, &b, arg);
-		if (bank_whole(v, &b))
+		if (bank_whole(v, &b) && r != -EAGAIN)
 			return r;
 	}
 	return -EAGAIN;

@@ -172,16 +172,6 @@ static int read_fresh(const struct freshet_view *v, const struct bank *b, void *
 	return 0;
 }
 
-/* -EAGAIN of a whole bank (a set that was always rewritten) is tried again, too. */
-static int read_until_whole(const struct freshet_view *v, struct fresh_read *f)
-{
-	int r = -EAGAIN;
-
-	for (unsigned i = 0; i < FRESHET_MAX_TRIES && r == -EAGAIN; i++)
-		r = bank_read(v, read_fresh, f);
-	return r;
-}
-
 int freshet_read(const struct freshet_view *v, struct freshet_group group, unsigned first,
 		 unsigned count, uint64_t *values, uint64_t *present, struct freshet_moment *moment)
 {
@@ -194,7 +184,7 @@ int freshet_read(const struct freshet_view *v, struct freshet_group group, unsig
 		return freshet_read_total(v, group, first, count, values, present, moment);
 	if (first >= v->nstats || count > v->nstats - first)
 		return -EINVAL;
-	r = read_until_whole(v, &f);
+	r = bank_read(v, read_fresh, &f);
 	if (r)
 		return r;
 	*present = count < 64 ? (1ull << count) - 1 : UINT64_MAX;
@@ -219,13 +209,13 @@ int freshet_read_histogram(const struct freshet_view *v, struct freshet_group gr
 					.values = buckets + done };
 
 		f.count = h->buckets - done < FRESH_CHUNK ? h->buckets - done : FRESH_CHUNK;
-		r = read_until_whole(v, &f);
+		r = bank_read(v, read_fresh, &f);
 	}
 	if (r == 0 && sum) {
 		struct fresh_read f = { .group = group, .first = h->word + h->buckets,
 					.count = 1, .values = &last };
 
-		r = read_until_whole(v, &f);
+		r = bank_read(v, read_fresh, &f);
 		if (r == 0)
 			*sum = last;
 	}
