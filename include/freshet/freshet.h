@@ -328,7 +328,8 @@ enum freshet_backend {
 };
 
 /*
- * The numbers every group has. Strings are copied; family and name: [a-z][a-z0-9_]*, each pair once.
+ * The numbers every group has. Strings are copied; family and name: [a-z][a-z0-9_]*, each pair
+ * once; not the families path, id, parent and age_us, which JSON has already.
  * key NULL: the name. A stat's `set`: 0 for a number on its own; stats with the same other number are
  * a set: they stand one after the other, at most FRESHET_MAX_SET of them.
  *

@@ -20,6 +20,13 @@ static bool good_name(const char *s)
 	return true;
 }
 
+/* Not what JSON has beside the families of a group already. */
+static bool good_family(const char *s)
+{
+	return good_name(s) && strcmp(s, "path") && strcmp(s, "id") && strcmp(s, "parent") &&
+	       strcmp(s, "age_us");
+}
+
 /* Stats of the set that begins at stat i: 1 for one on its own. */
 static unsigned set_size(const struct freshet_schema *in, unsigned i)
 {
@@ -36,7 +43,7 @@ static bool stats_good(const struct freshet_schema *in)
 	for (unsigned i = 0; i < in->nstats; i++) {
 		const struct freshet_stat *s = &in->stats[i];
 
-		if (!good_name(s->family) || !good_name(s->name) ||
+		if (!good_family(s->family) || !good_name(s->name) ||
 		    (s->kind != FRESHET_COUNTER && s->kind != FRESHET_GAUGE) ||
 		    s->unit > FRESHET_BYTES)
 			return false;
@@ -60,7 +67,7 @@ static bool histograms_good(const struct freshet_schema *in)
 	for (unsigned i = 0; i < in->nhistograms; i++) {
 		const struct freshet_histogram *h = &in->histograms[i];
 
-		if (!good_name(h->family) || !good_name(h->name) || h->unit > FRESHET_BYTES ||
+		if (!good_family(h->family) || !good_name(h->name) || h->unit > FRESHET_BYTES ||
 		    freshet_buckets(h->precision, h->lowest, h->highest) == 0)
 			return false;
 		for (unsigned j = 0; j < in->nstats; j++)

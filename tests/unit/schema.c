@@ -121,6 +121,23 @@ TEST(names)
 	}
 }
 
+TEST(families_that_json_has_already)
+{
+	static const char *const taken[] = { "path", "id", "parent", "age_us" };
+
+	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
+		reset(3, 2);
+		stats[1].family = taken[i];
+		EXPECT(open_it() == -EINVAL, "family %s", taken[i]);
+		reset(3, 2);
+		histograms[1].family = taken[i];
+		EXPECT(open_it() == -EINVAL, "histogram's family %s", taken[i]);
+		reset(3, 2);
+		stats[1].name = taken[i];
+		EXPECT(open_it() == 0, "name %s", taken[i]);
+	}
+}
+
 TEST(each_name_once)
 {
 	reset(3, 2);
