@@ -4,9 +4,10 @@
  *
  * Conventions: Linux, include/uapi/linux/rseq.h, and inline-x86_64.h. The word before the abort address
  * is the signature that glibc registered, a brk instruction. It, and a jump to where a sequence that
- * is not done goes, lie in subsection 1: in the section of the function, behind it. All conditional
- * branches go there, too, as they reach 1 MiB and the compiler may have put their target farther away,
- * into a section of unlikely code.
+ * is not done goes, lie in front of the sequence, which jumps over them. All conditional branches go
+ * there, too: they reach 1 MiB, and the compiler may have put their target farther away, into a
+ * section of unlikely code. (So may the end of the section be, "subsection 1"; clang's assembler then
+ * makes a jump to nowhere of it without a word.)
  *
  * Ordering. Every store that inline.h wants ordered is a stlr, which all loads and stores before it
  * precede: the stamp (behind the bit), the number (behind the stamp that was loaded, whoever stored it
@@ -46,12 +47,12 @@
 	".long 0, 0\n\t"                                                                       \
 	".quad 1f, 2f - 1f, 4f\n\t"                                                            \
 	".popsection\n\t"                                                                      \
-	".subsection 1\n\t"                                                                    \
+	"b 5f\n\t"                                                                             \
 	".inst 0xd428bc00\n"                                                                   \
 	"4:\n\t"                                                                               \
 	FRESHET_SEQ_END                                                                        \
-	"b %l[" label "]\n\t"                                                                  \
-	".previous\n\t"                                                                        \
+	"b %l[" label "]\n"                                                                    \
+	"5:\n\t"                                                                               \
 	"adrp x11, 3b\n\t"                                                                     \
 	"add x11, x11, :lo12:3b\n\t"                                                           \
 	"str x11, [x10, #" FRESHET_RSEQ_CS "]\n"                                               \
