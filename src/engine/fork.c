@@ -2,14 +2,15 @@
 /*
  * After fork(): the child lets go of its parent's trees. Its updates end by themselves (the selector
  * reads 0, inline.h); here it closes what would keep a tree's locks after the parent's death, so that
- * readers see that the producer is gone.
+ * readers see that the producer is gone. fork() waits while a tree is opened or closed: the child
+ * would have descriptors that it knows nothing of.
  */
 #include <pthread.h>
 #include <string.h>
 
 #include "engine/tree.h"
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list; taken inside no other */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list; taken before a tree's */
 static struct freshet_tree *first;
 
 static void before_fork(void)
@@ -37,22 +38,28 @@ __attribute__((constructor)) static void watch_forks(void)
 	pthread_atfork(before_fork, in_parent, in_child);
 }
 
-void fork_register(struct freshet_tree *t)
+void fork_hold(void)
 {
 	pthread_mutex_lock(&lock);
+}
+
+void fork_let(void)
+{
+	pthread_mutex_unlock(&lock);
+}
+
+void fork_register(struct freshet_tree *t)
+{
 	t->next = first;
 	t->link = &first;
 	if (first)
 		first->link = &t->next;
 	first = t;
-	pthread_mutex_unlock(&lock);
 }
 
 void fork_unregister(struct freshet_tree *t)
 {
-	pthread_mutex_lock(&lock);
 	*t->link = t->next;
 	if (t->next)
 		t->next->link = t->link;
-	pthread_mutex_unlock(&lock);
 }

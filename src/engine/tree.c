@@ -265,6 +265,7 @@ int freshet_open(const char *path, const struct freshet_schema *schema,
 		r = allocate(t);
 	if (r == 0)
 		r = make_hot(t);
+	fork_hold();
 	if (r == 0)
 		r = open_segment(t, path, o->producer ? o->producer : default_producer(name));
 	if (r == 0)
@@ -277,12 +278,15 @@ int freshet_open(const char *path, const struct freshet_schema *schema,
 		if (r == -ENOENT && path)
 			r = freshet_attach(path, &t->view);
 	}
-	if (r) {
+	if (r)
 		writer_close(t->writer);
+	else
+		fork_register(t);
+	fork_let();
+	if (r) {
 		release(t);
 		return r;
 	}
-	fork_register(t);
 	*ret = t;
 	return 0;
 }
@@ -291,10 +295,12 @@ void freshet_close(struct freshet_tree *t)
 {
 	if (!t)
 		return;
+	fork_hold();
 	fork_unregister(t);
 	if (tree_is_childs(t))
 		writer_disown(t->writer); /* again, where no fork handler ran */
 	writer_close(t->writer);
+	fork_let();
 	release(t);
 }
 

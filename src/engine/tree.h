@@ -84,7 +84,9 @@ static inline bool tree_is_childs(const struct freshet_tree *t)
 	return load_relaxed(&t->hot->selector) == 0;
 }
 
-/* fork.c: trees that a forked child must let go of. */
+/* fork.c: trees that a forked child must let go of. Registered while forks are held up. */
+void fork_hold(void);
+void fork_let(void);
 void fork_register(struct freshet_tree *t);
 void fork_unregister(struct freshet_tree *t);
 
