@@ -83,7 +83,7 @@ int main(void)
 	print(tree, "/acme");
 	print(tree, "/");
 
-	check(freshet_remove(tree, &api), "remove");
+	check(freshet_remove(tree, &api, 0), "remove");
 	print(tree, "/acme"); /* what it counted stays */
 	freshet_close(tree);
 	return 0;

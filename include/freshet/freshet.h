@@ -156,6 +156,9 @@ FRESHET_API int freshet_attach(const char *path, struct freshet_view **ret);
  * -EINVAL, refresh -EOPNOTSUPP. */
 FRESHET_API int freshet_attach_fd(int fd, struct freshet_view **ret);
 
+/* Where it is mapped, and *size bytes of it: for a handler of SIGBUS that wants to know a fault. */
+FRESHET_API const void *freshet_mapping(const struct freshet_view *view, size_t *size);
+
 /* Unmaps; NULL is fine. Groups, stats and strings of the view end with it; snapshots stay. */
 FRESHET_API void freshet_detach(struct freshet_view *view);
 
@@ -285,9 +288,19 @@ FRESHET_API int freshet_refresh(const struct freshet_view *view, uint64_t max_ag
 FRESHET_API int freshet_snapshot_new(struct freshet_snapshot **ret);
 FRESHET_API void freshet_snapshot_free(struct freshet_snapshot *snap);
 
-/* On failure the former contents stay. -EAGAIN: see the head of this file; -ENOMEM; -EIO. */
+/* On failure the former contents stay. -EAGAIN: see the head of this file; -ENOMEM; -EIO; -E2BIG: beyond
+ * the limit. Without an error there are no groups only if a pass published none; a program's tree has
+ * its root. */
 FRESHET_API int freshet_snapshot_take(struct freshet_snapshot *snap,
 				      const struct freshet_view *view);
+
+/* For segments of whom one does not trust: takes from now on give -E2BIG when the snapshot would need
+ * more than max_bytes of memory or they take longer than max_ns (0: any). */
+FRESHET_API void freshet_snapshot_limit(struct freshet_snapshot *snap, size_t max_bytes,
+					uint64_t max_ns);
+
+/* Bytes that it has allocated, room for the next take included. */
+FRESHET_API size_t freshet_snapshot_memory(const struct freshet_snapshot *snap);
 
 /* One group of a snapshot, in pre-order: entry 0 is the root, entry i's descendants are the
  * entries i+1 .. i+size-1. Pointers are the snapshot's, until its next _take or _free. */
@@ -412,9 +425,12 @@ FRESHET_API int freshet_lookup(struct freshet_tree *tree, const struct freshet_h
 
 /*
  * Removes a group without children. What it counted stays in the groups above it; updates through
- * its handles give -ENOENT from now on. -ENOTEMPTY; -ENOENT; -EBUSY the root; -ECHILD.
+ * its handles give -ENOENT from now on. With FRESHET_LATER, which is for removing many at once, only
+ * from the next remove without it or flush on; until then they may still count, above it, and readers
+ * see the group. -ENOTEMPTY; -ENOENT; -EBUSY the root; -EINVAL; -ECHILD.
  */
-FRESHET_API int freshet_remove(struct freshet_tree *tree, const struct freshet_handle *group);
+FRESHET_API int freshet_remove(struct freshet_tree *tree, const struct freshet_handle *group,
+			       unsigned flags);
 
 /*
  * Moves what was updated into the totals. Never needed for a right answer: it makes reads of groups

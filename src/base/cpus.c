@@ -27,3 +27,10 @@ unsigned cpus_possible(void)
 	}
 	return n > 0 ? (unsigned)n : 1;
 }
+
+unsigned cpus_online(void)
+{
+	int n = get_nprocs();
+
+	return n > 0 ? (unsigned)n : 1;
+}

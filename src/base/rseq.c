@@ -98,6 +98,7 @@ int rseq_find(struct rseq_place *ret)
 	}
 	if (size >= MM_CID_FIELD + 4 && mm_cid_ordered())
 		p.field = MM_CID_FIELD;
+	p.dense = p.field == MM_CID_FIELD;
 	if (rseq_barrier())
 		return -EOPNOTSUPP;
 	*ret = p;

@@ -4,12 +4,14 @@
 #ifndef FRESHET_RSEQ_H
 #define FRESHET_RSEQ_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct rseq_place {
 	ptrdiff_t area; /* of a thread's struct rseq, from its thread pointer */
 	unsigned field; /* in it: the number of the CPU slot, mm_cid or cpu_id */
+	bool dense;     /* mm_cid: at most as many as CPUs are online */
 };
 
 /* 0, or -EOPNOTSUPP: the calling thread has no rseq, or the kernel no barrier for it. */

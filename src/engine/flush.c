@@ -12,8 +12,9 @@
  *      hold a fallback slot loads the new selector.
  *   4. For every fallback slot that is held: its group's bit in the flusher's own row of bits of
  *      E + 1. It may be updated under any epoch up to E.
- *   5. Of every group whose bit is set in epoch E: own = sum of its cells; the difference goes to it
- *      and all groups above. So, too, of every group that is buried (groups.c).
+ *   5. Of every group whose bit is set in epoch E (or E - 1, see dirty_in()): own = sum of its cells;
+ *      the difference goes to it and all groups above. So, too, of every group that is buried
+ *      (groups.c).
  *   6. Publish the bank (release): its epoch is E + 1. writer_publish() has a release fence behind
  *      that.
  *   7. Clear the bitmap that epoch E + 2 will use: it is that of E - 2. A reader that needs it reads a
@@ -100,14 +101,19 @@ bool flush_group(struct freshet_tree *t, uint32_t group)
 	return true;
 }
 
-/* Bits of epoch E alone; cells_dirty() would look at E + 1, too. */
+/*
+ * Bits of an epoch, and of the one before it: those groups were summed by the last flush, but on kernels
+ * without commit 6eb350a22331 ("rseq: Protect event mask against membarrier IPI") a sequence may
+ * miss the barrier, and so commit after that.
+ */
 static uint64_t dirty_in(const struct cells *c, struct cells_range range, uint64_t epoch,
 			 uint32_t word)
 {
 	uint64_t bits = load_relaxed(cells_bits(c, epoch, c->slots, word));
 
 	CELLS_EACH(slot, range)
-		bits |= load_relaxed(cells_bits(c, epoch, slot, word));
+		bits |= load_relaxed(cells_bits(c, epoch, slot, word)) |
+			load_relaxed(cells_bits(c, epoch - 1, slot, word));
 	return bits;
 }
 

@@ -101,6 +101,7 @@ static void link_node(struct freshet_tree *t, uint32_t slot)
 	else
 		t->nodes[node->previous].next = slot;
 	parent->last_child = slot;
+	parent->children++;
 }
 
 static void unlink_node(struct freshet_tree *t, uint32_t slot)
@@ -223,6 +224,18 @@ static int may_create(const struct freshet_tree *t, const struct freshet_handle 
 	return t->nodes[parent->group.slot].depth == FRESHET_MAX_DEPTH ? -ELOOP : 0;
 }
 
+/* Buries a removed child of that name, if it can. */
+static void free_name(struct freshet_tree *t, const struct freshet_handle *parent,
+		      const char *name)
+{
+	const struct node *child = lives(t, parent) ? find_child(t, parent->group.slot, name) : NULL;
+
+	if (child && child->dead) {
+		publish_turn(t);
+		flush_locked(t);
+	}
+}
+
 int freshet_create(struct freshet_tree *t, const struct freshet_handle *parent, const char *name,
 		   unsigned flags, struct freshet_handle *ret)
 {
@@ -238,6 +251,7 @@ int freshet_create(struct freshet_tree *t, const struct freshet_handle *parent, 
 	if (r)
 		return r;
 	pthread_mutex_lock(&t->lock);
+	free_name(t, parent, name);
 	r = may_create(t, parent, name);
 	if (r == 0 && !(flags & FRESHET_LATER)) {
 		publish_turn(t);
@@ -277,65 +291,79 @@ int freshet_lookup(struct freshet_tree *t, const struct freshet_handle *parent, 
 	return r;
 }
 
-void groups_bury(struct freshet_tree *t, uint64_t epoch)
+/* Lets go of one that was removed, if nothing can still be updating it. */
+static bool bury(struct freshet_tree *t, uint32_t slot, uint64_t epoch)
 {
-	for (uint32_t slot = 1; t->ndead && slot < t->control->used_groups; slot++) {
-		struct node *node = &t->nodes[slot];
+	struct node *node = &t->nodes[slot];
 
-		if (!node->name || !node->dead || flush_is_carried(t, slot))
-			continue;
-		/* The flip was before the removal (that flush failed): stamps of the present epoch
-		 * still match. */
-		if (node->died > epoch)
-			continue;
-		/* Its last update can have its bit in the new epoch: on a fallback slot, the tag is
-		 * loaded before the selector. */
-		if (!flush_group(t, slot))
-			continue;
-		tdelete(node, &t->names, compare);
-		unlink_node(t, slot);
-		free(node->name);
-		node->name = NULL;
-		t->ndead--;
-		t->ngroups--;
-		t->shape_changed = true;
-	}
+	if (!node->name || !node->dead || node->first_child != NO_NODE || flush_is_carried(t, slot))
+		return false;
+	/* The flip was before the removal (that flush failed): stamps of the present epoch still
+	 * match. */
+	if (node->died > epoch)
+		return false;
+	/* Its last update can have its bit in the new epoch: on a fallback slot, the tag is loaded
+	 * before the selector. */
+	if (!flush_group(t, slot))
+		return false;
+	tdelete(node, &t->names, compare);
+	unlink_node(t, slot);
+	free(node->name);
+	node->name = NULL;
+	t->ndead--;
+	t->ngroups--;
+	t->shape_changed = true;
+	return true;
 }
 
-/* Whether the group can be removed now. 0 or -errno. */
+void groups_bury(struct freshet_tree *t, uint64_t epoch)
+{
+	for (uint32_t slot = 1; t->ndead && slot < t->control->used_groups; slot++)
+		/* Its parent may have waited for it. */
+		for (uint32_t n = slot; bury(t, n, epoch);)
+			n = t->nodes[n].parent;
+}
+
 static int may_remove(const struct freshet_tree *t, const struct freshet_handle *group)
 {
 	if (!lives(t, group))
 		return -ENOENT;
 	if (t->nodes[group->group.slot].parent == NO_NODE)
 		return -EBUSY;
-	return t->nodes[group->group.slot].first_child != NO_NODE ? -ENOTEMPTY : 0;
+	return t->nodes[group->group.slot].children ? -ENOTEMPTY : 0;
 }
 
-int freshet_remove(struct freshet_tree *t, const struct freshet_handle *group)
+/* Updates that do not see it, the flush waits out, or carries. */
+static void mark_dead(struct freshet_tree *t, struct node *node)
+{
+	/* Pairs with the loads in update.c. */
+	store_seq_cst(&t->tags[node - t->nodes], 0);
+	node->dead = true;
+	node->died = t->hot->selector;
+	t->nodes[node->parent].children--;
+	t->ndead++;
+}
+
+int freshet_remove(struct freshet_tree *t, const struct freshet_handle *group, unsigned flags)
 {
 	int r;
 
+	if (flags & ~FRESHET_LATER)
+		return -EINVAL;
 	if (tree_is_childs(t))
 		return -ECHILD;
 	pthread_mutex_lock(&t->lock);
 	r = may_remove(t, group);
-	if (r == 0) {
+	if (r == 0 && !(flags & FRESHET_LATER)) {
 		publish_turn(t);
 		r = may_remove(t, group);
 	}
 	if (r == 0) {
-		struct node *node = &t->nodes[group->group.slot];
-		bool again = t->flipped; /* see groups_bury() */
+		bool again = t->flipped; /* see bury() */
 
-		/* Pairs with the loads in update.c: what does not see it, the flush waits out, or
-		 * carries. */
-		store_seq_cst(&t->tags[group->group.slot], 0);
-		node->dead = true;
-		node->died = t->hot->selector;
-		t->ndead++;
+		mark_dead(t, &t->nodes[group->group.slot]);
 		/* Should the flush fail, a later one buries the group. */
-		if (flush_locked(t) == 0 && again)
+		if (!(flags & FRESHET_LATER) && flush_locked(t) == 0 && again)
 			flush_locked(t);
 	}
 	pthread_mutex_unlock(&t->lock);

@@ -178,12 +178,20 @@ static int choose_backend(struct freshet_tree *t, enum freshet_backend wanted)
 	return 0;
 }
 
+/* Should CPUs be plugged in later, their slots have no cells, and updates there use fallback slots. */
+static unsigned rseq_slots(const struct freshet_tree *t)
+{
+	if (!t->rseq)
+		return 0;
+	return t->place.dense ? cpus_online() : cpus_possible();
+}
+
 static int plan(struct freshet_tree *t, const struct freshet_options *o)
 {
 	struct cells *c = &t->cells;
 
 	c->max_groups = o->max_groups ? o->max_groups : DEFAULT_GROUPS;
-	c->rseq_slots = t->rseq ? cpus_possible() : 0;
+	c->rseq_slots = rseq_slots(t);
 	c->fallback_slots = o->fallback_slots ? o->fallback_slots :
 			    t->rseq	      ? DEFAULT_FALLBACK :
 						DEFAULT_ALL_FALLBACK;

@@ -39,6 +39,7 @@ struct node {
 	char *name; /* NULL: no group here */
 	uint32_t generation;
 	uint32_t parent, first_child, last_child, next, previous;
+	uint32_t children; /* that live */
 	uint16_t depth;
 	bool dead;     /* removed, but not out of the rows yet */
 	uint64_t died; /* the selector when it was removed: only until the next flip may it be updated */

@@ -129,7 +129,7 @@ static int remove_group(void *tree, const struct group *g)
 {
 	struct freshet_handle h = unwrap(g);
 
-	return freshet_remove(tree, &h);
+	return freshet_remove(tree, &h, 0);
 }
 
 static int flush(void *tree)

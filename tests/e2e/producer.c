@@ -101,7 +101,7 @@ static int obey(const char *file, char *line)
 	if (r)
 		return r;
 	if (!strcmp(verb, "remove"))
-		return freshet_remove(tree, &group);
+		return freshet_remove(tree, &group, 0);
 	if (!strcmp(verb, "observe") && count == 3)
 		return freshet_observe(&group, 0, (uint64_t)n[0]);
 	if (!strcmp(verb, "add") && count == 4)

@@ -219,10 +219,10 @@ TEST(remove)
 	uint64_t value[5], present;
 
 	REQUIRE(tree);
-	EXPECT_EQ(freshet_remove(tree, &group[0]), -ENOTEMPTY);
-	EXPECT_EQ(freshet_remove(tree, &group[1]), 0);
+	EXPECT_EQ(freshet_remove(tree, &group[0], 0), -ENOTEMPTY);
+	EXPECT_EQ(freshet_remove(tree, &group[1], 0), 0);
 	EXPECT_EQ(freshet_add(&group[1], 0, 1), -ENOENT);
-	EXPECT_EQ(freshet_remove(tree, &group[0]), 0);
+	EXPECT_EQ(freshet_remove(tree, &group[0], 0), 0);
 	root = freshet_tree_root(tree);
 	EXPECT_EQ(freshet_read(freshet_view_of(tree), root.group, 0, 5, value, &present, NULL), 0);
 	for (unsigned i = 0; i < 5; i++)

@@ -54,7 +54,7 @@ static int be_child(uint64_t known)
 	if (freshet_observe(&group, 0, 7) != -ECHILD)
 		return 3;
 	if (freshet_create(tree, &group, "child", 0, &h) != -ECHILD ||
-	    freshet_remove(tree, &group) != -ECHILD || freshet_flush(tree) != -ECHILD ||
+	    freshet_remove(tree, &group, 0) != -ECHILD || freshet_flush(tree) != -ECHILD ||
 	    freshet_lookup(tree, &group, "child", &h) != -ECHILD)
 		return 4;
 	/* The parent goes on, and is seen to. */

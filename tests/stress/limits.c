@@ -61,7 +61,7 @@ static int fill(unsigned kib)
 	    values[OPS] != made + 3 * (made < 400 ? made : 400) || values[B] != made)
 		return 17;
 	/* The room of a removed one can be had again. */
-	if (made && (freshet_remove(tree, &h[0]) ||
+	if (made && (freshet_remove(tree, &h[0], 0) ||
 		     freshet_create(tree, &root, "again", 0, &h[0]) || freshet_add(&h[0], OPS, 1)))
 		return 18;
 	freshet_close(tree);

@@ -99,7 +99,7 @@ static void create(int parent, uint64_t x)
 	pthread_mutex_lock(&nodes_lock);
 	if (nodes == NODES) {
 		/* The model is full: nobody has seen the group. */
-		EXPECT_EQ(freshet_remove(tree, &h), 0);
+		EXPECT_EQ(freshet_remove(tree, &h, 0), 0);
 	} else {
 		m = &node[nodes];
 		m->handle = h;
@@ -120,13 +120,13 @@ static void remove_group(struct model_node *m)
 	/* Only one thread removes it, so that it knows what to expect. */
 	if (!cas_seq_cst(&m->alive, &alive, 2u))
 		return;
-	r = freshet_remove(tree, &m->handle);
+	r = freshet_remove(tree, &m->handle, 0);
 	EXPECT(r == 0 || r == -ENOTEMPTY, "remove: %d", r);
 	store_release(&m->alive, r ? 1u : 0u);
 	if (r == 0) {
 		COUNT(removals);
 		EXPECT_EQ(freshet_add(&m->handle, OPS, 1), -ENOENT);
-		EXPECT_EQ(freshet_remove(tree, &m->handle), -ENOENT);
+		EXPECT_EQ(freshet_remove(tree, &m->handle, 0), -ENOENT);
 	}
 }
 

@@ -59,7 +59,7 @@ static void produce(const char *path)
 		snprintf(name, sizeof(name), "leaf%u", i);
 		if (freshet_create(tree, &above, name, 0, &leaf) == 0) {
 			freshet_add(&leaf, OPS, 1);
-			freshet_remove(tree, &leaf);
+			freshet_remove(tree, &leaf, 0);
 		}
 		freshet_flush(tree);
 	}

@@ -112,10 +112,10 @@ ON_BOTH(removal)
 	EXPECT_EQ(freshet_add(&b, OPEN, -2), 0);
 	EXPECT_EQ(freshet_add_set(&b, SET, 3, n), 0);
 	EXPECT_EQ(freshet_observe(&b, 0, 3), 0);
-	EXPECT_EQ(freshet_remove(tree, &root), -EBUSY);
-	EXPECT_EQ(freshet_remove(tree, &a), -ENOTEMPTY);
-	EXPECT_EQ(freshet_remove(tree, &b), 0);
-	EXPECT_EQ(freshet_remove(tree, &b), -ENOENT);
+	EXPECT_EQ(freshet_remove(tree, &root, 0), -EBUSY);
+	EXPECT_EQ(freshet_remove(tree, &a, 0), -ENOTEMPTY);
+	EXPECT_EQ(freshet_remove(tree, &b, 0), 0);
+	EXPECT_EQ(freshet_remove(tree, &b, 0), -ENOENT);
 
 	/* Nothing goes to it any more, whichever way. */
 	for (int i = 0; i < 3; i++) {
@@ -136,7 +136,7 @@ ON_BOTH(removal)
 	EXPECT_EQ(tree_read(tree, a, REQUESTS), 5);
 	EXPECT_EQ(tree_read(tree, a, OPEN), -2);
 	EXPECT_EQ(tree_read(tree, root, SET_GAUGE), 1);
-	EXPECT_EQ(freshet_remove(tree, &a), 0);
+	EXPECT_EQ(freshet_remove(tree, &a, 0), 0);
 	EXPECT_EQ(tree_read(tree, root, REQUESTS), 5);
 	EXPECT_EQ(tree_total(tree, root, REQUESTS), 5);
 
@@ -169,7 +169,7 @@ ON_BOTH(slots_are_used_again)
 			EXPECT(old.group.generation != h.group.generation);
 			EXPECT_EQ(freshet_add(&old, REQUESTS, 1000), -ENOENT);
 			EXPECT_EQ(tree_read(tree, old, REQUESTS), NO_GROUP);
-			EXPECT_EQ(freshet_remove(tree, &old), -ENOENT);
+			EXPECT_EQ(freshet_remove(tree, &old, 0), -ENOENT);
 		}
 		EXPECT_EQ(freshet_create(tree, &root, "no room", 0, &none), -ENOSPC);
 		EXPECT_EQ(freshet_add(&h, REQUESTS, 1), 0);
@@ -178,7 +178,7 @@ ON_BOTH(slots_are_used_again)
 		EXPECT_EQ(freshet_observe(&h, 0, 2), 0);
 		EXPECT_EQ(tree_read(tree, h, REQUESTS), 1);
 		EXPECT_EQ(tree_read(tree, root, REQUESTS), i);
-		EXPECT_EQ(freshet_remove(tree, &h), 0);
+		EXPECT_EQ(freshet_remove(tree, &h, 0), 0);
 		EXPECT_EQ(tree_read(tree, root, REQUESTS), i);
 		EXPECT_EQ(tree_read(tree, root, OPEN), i % 2 ? 5 : 0);
 		EXPECT_EQ(tree_read(tree, root, SET_GAUGE), -3 * i);
@@ -210,7 +210,7 @@ ON_BOTH(full)
 		for (int i = 1; i < 300; i++)
 			EXPECT_EQ(tree_read(tree, h[i], REQUESTS), i);
 		for (int i = 1; i < 300; i++)
-			EXPECT_EQ(freshet_remove(tree, &h[i]), 0);
+			EXPECT_EQ(freshet_remove(tree, &h[i], 0), 0);
 	}
 	freshet_close(tree);
 }
@@ -260,7 +260,7 @@ ON_BOTH(published_later)
 	/* One that goes before anybody could find it still counted. */
 	b = tree_make(tree, a, "e", FRESHET_LATER);
 	EXPECT_EQ(freshet_add(&b, REQUESTS, 1000), 0);
-	EXPECT_EQ(freshet_remove(tree, &b), 0);
+	EXPECT_EQ(freshet_remove(tree, &b, 0), 0);
 	EXPECT_EQ(tree_read(tree, b, REQUESTS), NO_GROUP);
 	EXPECT_EQ(tree_read(tree, a, REQUESTS), 1111);
 	EXPECT_EQ(tree_total(tree, root, REQUESTS), 1111);
@@ -277,7 +277,7 @@ ON_BOTH(handles_of_other_trees)
 
 	EXPECT_EQ(freshet_create(two, &in_one, "b", 0, &got), -ENOENT);
 	EXPECT_EQ(freshet_lookup(two, &in_one, "b", &got), -ENOENT);
-	EXPECT_EQ(freshet_remove(two, &in_one), -ENOENT);
+	EXPECT_EQ(freshet_remove(two, &in_one, 0), -ENOENT);
 	EXPECT_EQ(freshet_add(&in_one, REQUESTS, 1), 0);
 	EXPECT_EQ(freshet_add(&in_two, REQUESTS, 10), 0);
 	EXPECT_EQ(tree_read(one, in_one, REQUESTS), 1);
@@ -309,23 +309,27 @@ ON_BOTH(removed_under_a_stopped_update)
 	*bits |= 1ull << slot % 64;
 	cell = (uint64_t *)(uintptr_t)cells_cell(&tree->cells, cpu, slot);
 
-	EXPECT_EQ(freshet_remove(tree, &b), 0);
+	EXPECT_EQ(freshet_remove(tree, &b, 0), 0);
 	EXPECT_EQ(freshet_add(&b, REQUESTS, 100), -ENOENT);
 	EXPECT_EQ(freshet_lookup(tree, &a, "b", &again), -ENOENT);
 	for (int i = 0; i < 6; i++) {
 		EXPECT_EQ(freshet_create(tree, &a, "b", 0, &again), -EEXIST);
-		EXPECT_EQ(freshet_remove(tree, &a), -ENOTEMPTY);
 		EXPECT_EQ(freshet_flush(tree), 0);
 		EXPECT_EQ(tree_read(tree, root, REQUESTS), 1 + i);
 		cell[1 + REQUESTS]++; /* it goes on, and stops again */
 		EXPECT_EQ(tree_read(tree, root, REQUESTS), 2 + i);
 		EXPECT_EQ(tree_read(tree, a, REQUESTS), 2 + i);
 	}
+	/* Its parent may go, which waits for it. */
+	EXPECT_EQ(freshet_remove(tree, &a, 0), 0);
+	EXPECT_EQ(tree_read(tree, a, REQUESTS), 7);
 	*owner_at(tree, held) = 0;
 	EXPECT_EQ(tree_read(tree, a, REQUESTS), 7);
 	EXPECT_EQ(freshet_flush(tree), 0);
 	EXPECT_EQ(tree_read(tree, b, REQUESTS), NO_GROUP);
-	EXPECT_EQ(tree_total(tree, a, REQUESTS), 7);
+	EXPECT_EQ(tree_read(tree, a, REQUESTS), NO_GROUP);
+	EXPECT_EQ(tree_total(tree, root, REQUESTS), 7);
+	a = tree_make(tree, root, "a", 0);
 	b = tree_make(tree, a, "b", 0);
 	EXPECT_EQ(tree_read(tree, b, REQUESTS), 0);
 	EXPECT_EQ(tree_read(tree, root, REQUESTS), 7);
@@ -355,11 +359,70 @@ ON_BOTH(removed_between_tag_and_selector)
 	cell = (uint64_t *)(uintptr_t)cells_cell(&tree->cells, cpu, slot);
 	cell[1 + REQUESTS] += 10;
 
-	EXPECT_EQ(freshet_remove(tree, &a), 0);
+	EXPECT_EQ(freshet_remove(tree, &a, 0), 0);
 	EXPECT_EQ(tree_read(tree, root, REQUESTS), 11);
 	EXPECT_EQ(tree_total(tree, root, REQUESTS), 11);
 	EXPECT_EQ(freshet_flush(tree), 0);
 	EXPECT_EQ(tree_total(tree, root, REQUESTS), 11);
+	freshet_close(tree);
+}
+
+ON_BOTH(removed_later)
+{
+	struct freshet_tree *tree = tree_open(NULL, 8, backend);
+	struct freshet_handle root = freshet_tree_root(tree), a, b, c;
+	struct freshet_group group;
+
+	a = tree_make(tree, root, "a", 0);
+	b = tree_make(tree, a, "b", 0);
+	c = tree_make(tree, b, "c", 0);
+	EXPECT_EQ(freshet_add(&c, REQUESTS, 1), 0);
+	EXPECT_EQ(freshet_remove(tree, &c, 2), -EINVAL);
+	EXPECT_EQ(freshet_remove(tree, &b, FRESHET_LATER), -ENOTEMPTY);
+
+	/* From below: one that waits does not keep its parent. */
+	EXPECT_EQ(freshet_remove(tree, &c, FRESHET_LATER), 0);
+	EXPECT_EQ(freshet_remove(tree, &c, FRESHET_LATER), -ENOENT);
+	EXPECT_EQ(freshet_remove(tree, &b, FRESHET_LATER), 0);
+	EXPECT_EQ(freshet_create(tree, &b, "d", 0, &c), -ENOENT);
+	EXPECT_EQ(freshet_lookup(tree, &a, "b", &c), -ENOENT);
+	EXPECT_EQ(freshet_find(freshet_view_of(tree), "/a/b", &group), 0);
+	EXPECT_EQ(tree_read(tree, a, REQUESTS), 1);
+	EXPECT_EQ(freshet_flush(tree), 0);
+	EXPECT_EQ(freshet_find(freshet_view_of(tree), "/a/b", &group), -ENOENT);
+	EXPECT_EQ(freshet_add(&b, REQUESTS, 1), -ENOENT);
+	EXPECT_EQ(tree_read(tree, a, REQUESTS), 1);
+	EXPECT_EQ(tree_total(tree, root, REQUESTS), 1);
+
+	/* Its name is free for who asks. */
+	EXPECT_EQ(freshet_remove(tree, &a, FRESHET_LATER), 0);
+	b = tree_make(tree, root, "a", FRESHET_LATER);
+	EXPECT_EQ(freshet_add(&a, REQUESTS, 10), -ENOENT);
+	EXPECT_EQ(freshet_add(&b, REQUESTS, 100), 0);
+	EXPECT_EQ(tree_read(tree, b, REQUESTS), 100);
+	EXPECT_EQ(tree_read(tree, root, REQUESTS), 101);
+	freshet_close(tree);
+}
+
+/* A kernel may fail to restart a sequence at the barrier; it then commits under the former epoch. */
+ON_BOTH(committed_after_the_flush)
+{
+	struct freshet_tree *tree = tree_open(NULL, 8, backend);
+	struct freshet_handle root = freshet_tree_root(tree), a;
+
+	a = tree_make(tree, root, "a", 0);
+	EXPECT_EQ(freshet_add(&a, REQUESTS, 1), 0);
+	EXPECT_EQ(freshet_flush(tree), 0);
+	for (uint32_t cpu = 0; cpu < tree->cells.slots; cpu++) {
+		uint64_t *cell =
+			(uint64_t *)(uintptr_t)cells_cell(&tree->cells, cpu, a.group.slot);
+
+		if (cell[1 + REQUESTS])
+			cell[1 + REQUESTS] += 10;
+	}
+	EXPECT_EQ(freshet_flush(tree), 0);
+	EXPECT_EQ(tree_total(tree, root, REQUESTS), 11);
+	EXPECT_EQ(tree_read(tree, root, REQUESTS), 11);
 	freshet_close(tree);
 }
 
@@ -416,7 +479,7 @@ TEST(removed_after_a_failed_flush)
 	EXPECT_EQ(freshet_add(&a, REQUESTS, 10), 0);
 	EXPECT_EQ(freshet_add(&b, REQUESTS, 100), 0);
 	EXPECT_EQ(tree_read(tree, root, REQUESTS), 111);
-	EXPECT_EQ(freshet_remove(tree, &a), 0);
+	EXPECT_EQ(freshet_remove(tree, &a, 0), 0);
 	EXPECT_EQ(freshet_add(&a, REQUESTS, 1000), -ENOENT);
 	EXPECT_EQ(freshet_add(&b, REQUESTS, 100), 0);
 	EXPECT_EQ(tree_read(tree, root, REQUESTS), 211);

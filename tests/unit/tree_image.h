@@ -76,7 +76,7 @@ static uint8_t *tree_image(size_t *size)
 	tree_image_count(gone, 1);
 	tree_image_count(a, 2);
 	tree_image_count(b, 3);
-	if (freshet_flush(t) || freshet_remove(t, &gone))
+	if (freshet_flush(t) || freshet_remove(t, &gone, 0))
 		abort();
 	tree_image_count(root, 4);
 	tree_image_count(b, 5);

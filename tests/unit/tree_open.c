@@ -183,7 +183,7 @@ static int child_of_fork(void *arg)
 		return 4;
 	if (freshet_create(f->tree, &f->a, "x", 0, &none) != -ECHILD)
 		return 5;
-	if (freshet_remove(f->tree, &f->a) != -ECHILD)
+	if (freshet_remove(f->tree, &f->a, 0) != -ECHILD)
 		return 6;
 	if (freshet_flush(f->tree) != -ECHILD)
 		return 7;
