@@ -107,9 +107,9 @@ static void fact_segment(struct facts *f)
 	int r = where_segment(WHERE_DEFAULT, file, sizeof(file)), stopped;
 
 	if (r == 0)
-		r = freshet_attach(file, &view);
+		r = open_view_attach(file, &view);
 	if (r == -ENOENT && where_system_segment(WHERE_DEFAULT, file, sizeof(file)) == 0)
-		r = freshet_attach(file, &view);
+		r = open_view_attach(file, &view);
 	if (r < 0) {
 		fact(f, r == -ENOENT ? FACT_NA : FACT_NO, "segment",
 		     r == -ENOENT ? "no serve is running: ls, show and top collect in-process"

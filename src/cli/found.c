@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli/open_view.h"
+#include "view/guard.h"
 #include "view/segments.h"
 
 const char *const found_state_names[] = {
@@ -25,14 +26,14 @@ static void examine(struct found *f, const struct freshet_view *view)
 		r = freshet_root(view, &root);
 	if (r == 0)
 		r = freshet_info(view, root, &info);
-	if (r == 0)
+	f->groups = r == 0 ? info.descendants + 1 : 0;
+	if (r == 0 || r == -ENOENT) /* passes may have no groups */
 		r = freshet_age(view, &f->age_ns);
 	if (r < 0 || producer < 0) {
 		f->state = FOUND_UNREADABLE;
 		f->error = r < 0 ? r : producer;
 		return;
 	}
-	f->groups = info.descendants + 1;
 	if (producer != FRESHET_ALIVE)
 		f->state = FOUND_ENDED;
 	else if (freshet_is_live(view))
@@ -47,6 +48,8 @@ static int add_directory(const char *directory, struct found **all, size_t *coun
 	struct found *more;
 	int r = segments_list(directory, &list);
 
+	if (list.more)
+		complain(directory, "it holds too many files: not all are looked at");
 	if (r < 0 || !list.count)
 		return r == -EACCES ? 0 : r;
 	more = reallocarray(*all, *count + list.count, sizeof(**all));
@@ -62,7 +65,12 @@ static int add_directory(const char *directory, struct found **all, size_t *coun
 		snprintf(f->file, sizeof(f->file), "%s/%s", directory, list.entry[i].name);
 		f->error = segments_attach(&list, i, false, &view);
 		if (f->error == 0) {
+			guard_begin(view);
 			examine(f, view);
+			if (guard_end()) {
+				f->state = FOUND_UNREADABLE;
+				f->error = -EIO;
+			}
 			freshet_detach(view);
 		}
 	}

@@ -30,7 +30,8 @@ struct found {
 	uint64_t age_ns;
 };
 
-/* In the order of directories and names. The caller frees *ret. 0 or -errno. */
+/* In the order of directories and names; a line on stderr for a directory that holds more files than are
+ * looked at. The caller frees *ret. 0 or -errno. */
 int found_all(struct found **ret, size_t *count);
 
 #endif

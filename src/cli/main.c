@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "cli/commands.h"
+#include "cli/open_view.h"
 #include "cli/options.h"
 
 static const struct {
@@ -64,6 +65,7 @@ int main(int argc, char **argv)
 		printf("freshet %s\n", FRESHET_VERSION);
 		return options_written();
 	}
+	open_view_catch();
 	for (size_t i = 0; i < NCOMMANDS; i++)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);

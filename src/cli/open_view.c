@@ -3,16 +3,21 @@
 #include "cli/open_view.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/where.h"
+#include "cli/commands.h"
 #include "source/collector.h"
 #include "source/mount.h"
+#include "view/guard.h"
 #include "view/safe.h"
 #include "view/segments.h"
+#include "view/top_screen.h"
 
 #define REFRESH_TIMEOUT_NS (2 * NSEC_PER_SEC)
 #define SHORTEST_LIMIT_NS  (2 * NSEC_PER_SEC)
@@ -29,6 +34,37 @@ int complain(const char *path, const char *reason)
 	fprintf(stderr, "freshet: %.*s\n", (int)b.len, b.len ? b.data : "");
 	buf_free(&b);
 	return 1;
+}
+
+/* The file that was attached last: the only one that is read without a guard. */
+static char attached[FRESHET_PATH_MAX];
+
+int open_view_attach(const char *file, struct freshet_view **ret)
+{
+	snprintf(attached, sizeof(attached), "%s", file);
+	return freshet_attach(file, ret);
+}
+
+/* The reader of a segment was interrupted, nothing that holds a lock: the handler may call anything. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+	if (guard_fault(info))
+		return;
+	if (info->si_code != BUS_ADRERR || !*attached) {
+		signal(number, SIG_DFL);
+		raise(number);
+		return;
+	}
+	top_screen_close();
+	complain(attached, "the segment was cut short while it was read");
+	_exit(EXIT_FAILED);
+}
+
+void open_view_catch(void)
+{
+	const struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+
+	sigaction(SIGBUS, &act, NULL);
 }
 
 int open_view_stopped(const struct freshet_view *view, uint64_t timeout_ns)
@@ -95,7 +131,7 @@ static int attach(const char *file, const struct open_options *options, struct o
 {
 	struct freshet_producer_info info;
 	uint64_t age_ns;
-	int r = freshet_attach(file, &ret->view);
+	int r = open_view_attach(file, &ret->view);
 
 	if (r < 0) {
 		snprintf(reason, REASON_SIZE, "%s", segments_error(r));

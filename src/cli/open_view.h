@@ -34,6 +34,13 @@ struct open_view {
 int open_view(const struct open_options *options, struct open_view *ret);
 void open_view_close(struct open_view *o);
 
+/* freshet_attach(); and should that segment be cut short while it is read, this file is named. */
+int open_view_attach(const char *file, struct freshet_view **ret);
+
+/* SIGBUS from now on: guarded reads (view/guard.h) go on, any other of a segment that was cut short ends
+ * the program with a message and EXIT_FAILED. */
+void open_view_catch(void);
+
 /* Path to show for the path in_view of the view. Always terminated, cut short to size. */
 void open_view_path(const struct open_view *o, const char *in_view, char *buf, size_t size);
 

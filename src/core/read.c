@@ -53,7 +53,7 @@ static int find(const struct freshet_view *v, const struct bank *b, void *arg)
 	int r;
 
 	if (b->ngroups == 0)
-		return -ENOENT;
+		return v->live ? -EIO : -ENOENT;
 	while ((r = path_part(&path, &part, &len)) > 0) {
 		r = find_child(v, b, part, len, &at, &end);
 		if (r)

@@ -7,6 +7,10 @@
  * the former contents. While the segment's topology stays, so does the shape, and only rows are
  * copied.
  *
+ * With a limit (freshet_snapshot_limit()) neither memory nor time of a take depends on what a hostile
+ * segment says: memory is looked at before each allocation, the clock before each piece of work whose
+ * length the segment chooses: every 64 groups' dirty bits, every chunk of a group's cells.
+ *
  * Invariant: a shape in use is a proper tree in pre-order: it was checked when it was copied.
  */
 #include <errno.h>
@@ -38,10 +42,41 @@ struct freshet_snapshot {
 	struct rows rows[2];
 	unsigned shape_used, rows_used; /* 0 or 1 */
 	struct freshet_moment moment;   /* pass 0: nothing taken yet */
+	size_t max_bytes;               /* 0: any */
+	uint64_t max_ns;                /* 0: any */
+	uint64_t until_ns;              /* of the take under way */
 };
 
+size_t freshet_snapshot_memory(const struct freshet_snapshot *s)
+{
+	size_t sum = 0;
+
+	for (unsigned i = 0; i < 2; i++)
+		sum += s->shape[i].capacity * sizeof(*s->shape[i].entries) +
+		       s->shape[i].names_capacity + s->rows[i].capacity * sizeof(uint64_t);
+	return sum;
+}
+
+void freshet_snapshot_limit(struct freshet_snapshot *s, size_t max_bytes, uint64_t max_ns)
+{
+	s->max_bytes = max_bytes;
+	s->max_ns = max_ns;
+}
+
+/* Whether so many bytes more are too many. */
+static bool too_much(const struct freshet_snapshot *s, uint64_t more)
+{
+	return s->max_bytes && freshet_snapshot_memory(s) + more > s->max_bytes;
+}
+
+static bool too_late(const struct freshet_snapshot *s)
+{
+	return s->max_ns && clock_ns() > s->until_ns;
+}
+
 /* Makes an array at least n long; its contents are lost. */
-static int reserve(void *array, size_t *capacity, size_t n, size_t element)
+static int reserve(const struct freshet_snapshot *s, void *array, size_t *capacity, size_t n,
+		   size_t element)
 {
 	void **p = array;
 	size_t want = n + n / 4;
@@ -49,6 +84,8 @@ static int reserve(void *array, size_t *capacity, size_t n, size_t element)
 
 	if (n <= *capacity)
 		return 0;
+	if (too_much(s, (uint64_t)(want - *capacity) * element))
+		return -E2BIG;
 	new = reallocarray(NULL, want, element);
 	if (!new)
 		return -ENOMEM;
@@ -94,9 +131,10 @@ static bool fits(const struct freshet_entry *e, uint32_t i, const struct seg_ord
 	       i + o->size <= above + e[above].size;
 }
 
-static int copy_order(const struct freshet_view *v, const struct bank *b, struct shape *t)
+static int copy_order(const struct freshet_snapshot *s, const struct freshet_view *v,
+		      const struct bank *b, struct shape *t)
 {
-	int r = reserve(&t->entries, &t->capacity, b->ngroups, sizeof(*t->entries));
+	int r = reserve(s, &t->entries, &t->capacity, b->ngroups, sizeof(*t->entries));
 
 	if (r)
 		return r;
@@ -120,7 +158,8 @@ static int copy_order(const struct freshet_view *v, const struct bank *b, struct
 	return 0;
 }
 
-static int copy_names(const struct freshet_view *v, struct shape *t)
+static int copy_names(const struct freshet_snapshot *s, const struct freshet_view *v,
+		      struct shape *t)
 {
 	struct bank_name name;
 	size_t used = 0;
@@ -134,6 +173,8 @@ static int copy_names(const struct freshet_view *v, struct shape *t)
 		if (t->names_capacity - used < name.len + 1u) {
 			size_t want = 2 * t->names_capacity + sizeof(name.s);
 
+			if (too_much(s, want - t->names_capacity))
+				return -E2BIG;
 			p = realloc(t->names, want);
 			if (!p)
 				return -ENOMEM;
@@ -151,11 +192,11 @@ static int copy_names(const struct freshet_view *v, struct shape *t)
 	return 0;
 }
 
-static int copy_rows(const struct freshet_view *v, const struct bank *b, const struct shape *t,
-		     struct rows *rows)
+static int copy_rows(const struct freshet_snapshot *s, const struct freshet_view *v,
+		     const struct bank *b, const struct shape *t, struct rows *rows)
 {
 	const size_t width = 1 + (size_t)v->words;
-	int r = reserve(&rows->words, &rows->capacity, t->count * width, sizeof(*rows->words));
+	int r = reserve(s, &rows->words, &rows->capacity, t->count * width, sizeof(*rows->words));
 
 	if (r)
 		return r;
@@ -178,8 +219,9 @@ static int copy_rows(const struct freshet_view *v, const struct bank *b, const s
 }
 
 /* Adds a group's difference, chunk by chunk, to its row and to those of all groups above it. */
-static int add_group(const struct freshet_view *v, const struct bank *b, struct cells_range range,
-		     uint32_t d, uint32_t count, struct rows *rows)
+static int add_group(const struct freshet_snapshot *s, const struct freshet_view *v,
+		     const struct bank *b, struct cells_range range, uint32_t d, uint32_t count,
+		     struct rows *rows)
 {
 	const size_t width = 1 + (size_t)v->words;
 	struct fresh_life life;
@@ -188,7 +230,8 @@ static int add_group(const struct freshet_view *v, const struct bank *b, struct 
 	for (uint32_t first = 0; first < v->words; first += FRESH_CHUNK) {
 		uint32_t n = v->words - first < FRESH_CHUNK ? v->words - first : FRESH_CHUNK;
 		uint64_t difference[FRESH_CHUNK] = { 0 };
-		int r = fresh_difference(v, b, range, d, first, n, difference, &life);
+		int r = too_late(s) ? -E2BIG
+				    : fresh_difference(v, b, range, d, first, n, difference, &life);
 
 		if (r)
 			return r;
@@ -211,8 +254,8 @@ static int add_group(const struct freshet_view *v, const struct bank *b, struct 
 	return 0;
 }
 
-static int add_cells(const struct freshet_view *v, const struct bank *b, uint32_t count,
-		     struct rows *rows)
+static int add_cells(const struct freshet_snapshot *s, const struct freshet_view *v,
+		     const struct bank *b, uint32_t count, struct rows *rows)
 {
 	const uint32_t groups = fresh_groups(v);
 	struct cells_range range = cells_range(&v->cells);
@@ -220,9 +263,11 @@ static int add_cells(const struct freshet_view *v, const struct bank *b, uint32_
 	for (uint32_t i = 0; i * 64 < groups; i++) {
 		uint64_t bits = cells_dirty(&v->cells, range, b->epoch, i);
 
+		if (too_late(s))
+			return -E2BIG;
 		for (; bits; bits &= bits - 1) {
 			uint32_t d = i * 64 + (uint32_t)__builtin_ctzll(bits);
-			int r = d < groups ? add_group(v, b, range, d, count, rows) : 0;
+			int r = d < groups ? add_group(s, v, b, range, d, count, rows) : 0;
 
 			if (r)
 				return r;
@@ -242,17 +287,21 @@ static int take(const struct freshet_view *v, const struct bank *b, void *arg)
 	struct take *k = arg;
 	struct freshet_snapshot *s = k->snap;
 	struct shape *t = &s->shape[s->shape_used];
-
 	int r;
 
+	/* Nothing was published, but it was when this was attached; or there is no root. */
+	if (b->pass == 0 || (v->live && b->ngroups == 0))
+		return -EIO;
+	if (too_late(s))
+		return -E2BIG;
 	k->shape = s->shape_used;
 	if (s->moment.pass == 0 || t->topology != b->topology || t->count != b->ngroups ||
 	    memcmp(t->identity, v->fixed.identity, sizeof(t->identity))) {
 		k->shape = !s->shape_used;
 		t = &s->shape[k->shape];
-		r = copy_order(v, b, t);
+		r = copy_order(s, v, b, t);
 		if (r == 0)
-			r = copy_names(v, t);
+			r = copy_names(s, v, t);
 		if (r)
 			return r;
 		t->topology = b->topology;
@@ -261,10 +310,10 @@ static int take(const struct freshet_view *v, const struct bank *b, void *arg)
 	k->moment = (struct freshet_moment){ b->pass, b->begin_ns, b->end_ns };
 	if (v->live)
 		k->moment.begin_ns = clock_ns();
-	r = copy_rows(v, b, t, &s->rows[!s->rows_used]);
+	r = copy_rows(s, v, b, t, &s->rows[!s->rows_used]);
 	if (r || !v->live)
 		return r;
-	r = add_cells(v, b, t->count, &s->rows[!s->rows_used]);
+	r = add_cells(s, v, b, t->count, &s->rows[!s->rows_used]);
 	k->moment.end_ns = clock_ns();
 	return r;
 }
@@ -274,8 +323,13 @@ int freshet_snapshot_take(struct freshet_snapshot *s, const struct freshet_view 
 	struct take k = { .snap = s };
 	struct shape *t;
 	uint64_t *words;
-	int r = bank_read(v, take, &k);
+	int r;
 
+	if (s->max_ns)
+		s->until_ns = clock_ns() + s->max_ns;
+	r = bank_read(v, take, &k);
+	if (r == -EAGAIN && too_late(s))
+		r = -E2BIG;
 	if (r)
 		return r;
 	s->shape_used = k.shape;

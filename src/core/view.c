@@ -147,6 +147,12 @@ static int load_stats(struct freshet_view *v)
 	return view_cells(v, strings->size);
 }
 
+const void *freshet_mapping(const struct freshet_view *v, size_t *size)
+{
+	*size = v->fixed.size;
+	return v->header;
+}
+
 /* Maps and checks v->fd. The caller releases v on failure, too. */
 static int view_map(struct freshet_view *v)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Implements programs.h: a table of the files there are, and what became of each. A file that could not
- * be shown is left alone until another lies at its name, or it has changed.
+ * be shown is left alone until another lies at its name, or it has changed; what takes too much is tried
+ * again now and then.
+ *
+ * The first copy is made here, so a look that takes long leaves the rest to the next one, and a file
+ * that took long to no avail has to wait longer than the others.
  */
 #include "daemon/programs.h"
 
@@ -11,12 +15,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "daemon/loop.h"
 #include "daemon/say.h"
 #include "view/guard.h"
 #include "view/segments.h"
 
 #define DIRECTORIES_MAX (SEGMENTS_DIRECTORIES_MAX + 16u)
+#define LINES_MAX       8u                    /* of one look */
+#define LOOK_NS         (250 * NSEC_PER_MSEC) /* nothing new is tried after that */
+#define AGAIN_NS        (10 * NSEC_PER_SEC)   /* what took too much may take less then */
+#define AGAIN_SHARE     20u                   /* of the time, at most, goes into one file */
 
 struct directory {
 	char path[FRESHET_PATH_MAX];
@@ -35,6 +44,7 @@ struct file {
 	const struct freshet_view *view; /* shown: the server's; NULL: it is not */
 	bool seen;                       /* in this look */
 	bool settled;                    /* not shown, and no use to try again */
+	uint64_t again_ns;               /* else: not before */
 	int said;                        /* why it is not shown */
 };
 
@@ -43,8 +53,16 @@ struct programs {
 	unsigned ndirectories;
 	struct file *files;
 	bool said_full;
-	bool room; /* one was dropped: others may find their place now */
+	bool room;         /* one was dropped: others may find their place now */
+	unsigned lines;    /* that this look had to say */
+	uint64_t until_ns; /* this look tries new ones */
 };
+
+/* Names come and go as others like: not all that could be said is. */
+static bool may_say(struct programs *p)
+{
+	return p->lines++ < LINES_MAX;
+}
 
 int programs_new(const char *directories, struct programs **ret)
 {
@@ -92,13 +110,15 @@ static void drop(struct programs *p, const struct daemon *d, struct file *f)
 }
 
 /* Not to be shown; said once, unless the reason is another. */
-static void refuse(const struct programs *p, struct file *f, int error, const char *why)
+static void refuse(struct programs *p, struct file *f, int error, const char *why)
 {
-	if (f->said != error)
+	if (f->said != error && may_say(p))
 		say("freshet serve: %s/%s is not shown: %s", p->directory[f->directory].path,
 		    f->name, why);
 	f->said = error;
-	f->settled = true;
+	f->settled = error != -E2BIG;
+	if (!f->settled)
+		f->again_ns = clock_ns() + AGAIN_NS;
 }
 
 static bool is_own(const struct daemon *d, const struct file *f)
@@ -115,7 +135,7 @@ static bool wanted(const struct freshet_view *view)
 	struct freshet_producer_info info = { 0 };
 	int state;
 
-	guard_begin();
+	guard_begin(view);
 	state = freshet_producer(view);
 	freshet_producer_info(view, &info);
 	return !guard_end() && state == FRESHET_ALIVE && strcmp(info.name, SERVE_PRODUCER) != 0;
@@ -146,8 +166,9 @@ static void show(struct programs *p, const struct daemon *d, struct file *f,
 
 	if (r == 0) {
 		f->view = view;
-		f->said = 0;
-		if (without[0])
+		if (f->said != -E2BIG) /* it may grow again, and that is said once */
+			f->said = 0;
+		if (without[0] && may_say(p))
 			say("freshet serve: %s/%s: metrics left out, their names are taken or "
 			    "none: "
 			    "%s",
@@ -160,7 +181,7 @@ static void show(struct programs *p, const struct daemon *d, struct file *f,
 	} else if (r == HTTP_PREFIX_TAKEN) {
 		refuse(p, f, r, "its name, or what its metrics are called, is another's");
 	} else if (r == HTTP_FULL) {
-		if (!p->said_full)
+		if (!p->said_full && may_say(p))
 			say("freshet serve: no more than %u segments of programs are shown: %s/%s "
 			    "is not among them",
 			    HTTP_PROGRAMS_MAX, p->directory[f->directory].path, f->name);
@@ -176,6 +197,7 @@ static void try_file(struct programs *p, const struct daemon *d, struct file *f,
 		     const struct segments_list *list, size_t i)
 {
 	struct freshet_view *view;
+	uint64_t begin = clock_ns(), end;
 	int r;
 
 	if (is_own(d, f))
@@ -191,24 +213,26 @@ static void try_file(struct programs *p, const struct daemon *d, struct file *f,
 	} else {
 		show(p, d, f, view);
 	}
+	end = clock_ns();
+	if (f->again_ns < end + AGAIN_SHARE * (end - begin))
+		f->again_ns = end + AGAIN_SHARE * (end - begin);
 }
 
-/* One that is shown: whether it is as it was. */
-static bool goes_on(struct programs *p, const struct daemon *d, struct file *f)
+/* One that is shown: drops it if it is not as it was. */
+static void check(struct programs *p, const struct daemon *d, struct file *f)
 {
 	int state, error = http_program_error(d->http, f->name);
 
-	guard_begin();
+	guard_begin(f->view);
 	state = freshet_producer(f->view);
 	if (guard_end())
 		error = -EIO;
 	if (state == FRESHET_ALIVE && error == 0)
-		return true;
+		return;
 	drop(p, d, f);
+	f->settled = true;
 	if (error == -EIO || error == -E2BIG)
 		refuse(p, f, error, segments_error(error));
-	f->settled = true;
-	return false;
 }
 
 static struct file *file_of(struct programs *p, unsigned directory, const char *name)
@@ -232,20 +256,24 @@ static void look_at(struct programs *p, const struct daemon *d, struct file *f,
 {
 	const struct stat *st = &list->entry[i].st;
 	bool same = f->dev == st->st_dev && f->ino == st->st_ino;
+	uint64_t now;
 
 	f->seen = true;
 	if (f->view && same) {
-		goes_on(p, d, f);
+		check(p, d, f);
 		return;
 	}
 	drop(p, d, f);
+	if (!same)
+		f->again_ns = 0;
 	if (!same || f->changed.tv_sec != st->st_ctim.tv_sec ||
 	    f->changed.tv_nsec != st->st_ctim.tv_nsec)
 		f->settled = false;
 	f->dev = st->st_dev;
 	f->ino = st->st_ino;
 	f->changed = st->st_ctim;
-	if (!f->settled)
+	now = clock_ns();
+	if (!f->settled && now >= f->again_ns && now < p->until_ns)
 		try_file(p, d, f, list, i);
 }
 
@@ -293,9 +321,13 @@ void programs_look(struct programs *p, const struct daemon *d)
 			f->settled = false;
 	}
 	p->room = false;
+	p->lines = 0;
+	p->until_ns = clock_ns() + LOOK_NS;
 	for (unsigned i = 0; i < p->ndirectories; i++)
 		look_into(p, d, i);
 	forget_unseen(p, d);
+	if (p->lines > LINES_MAX)
+		say("freshet serve: and %u more lines of that kind", p->lines - LINES_MAX);
 	p->said_full = false;
 	for (const struct file *f = p->files; f; f = f->next)
 		p->said_full |= f->said == HTTP_FULL;

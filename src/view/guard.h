@@ -2,13 +2,11 @@
 /*
  * Reading segments of other processes without being killed by them: who truncates a file sends all
  * who have it mapped a SIGBUS. Between guard_begin() and guard_end() of the same thread the missing
- * page is replaced by one of zeroes, which no check of the reader takes for a tree, and guard_end()
- * tells.
+ * page, and all behind it in that mapping, is replaced by zeroes, which no check of the reader takes for
+ * a tree, and guard_end() tells. All at once: pages here and there would take a mapping each, of which
+ * a process may have some 65,000 (vm.max_map_count).
  *
  * The program's handler of SIGBUS calls guard_fault(). Any thread; begin and end do not nest.
- *
- * Limit: pages that do not lie side by side take a mapping each, of which a process may have some
- * 65,000 (vm.max_map_count); then the fault stays one. A segment laid out for that ends the program.
  */
 #ifndef FRESHET_GUARD_H
 #define FRESHET_GUARD_H
@@ -16,7 +14,11 @@
 #include <signal.h>
 #include <stdbool.h>
 
-void guard_begin(void);
+#include <freshet/freshet.h>
+
+/* Faults in the view's mapping only. NULL: one that is just being attached, which reads some hundred
+ * pages at most; faults anywhere, and each page by itself. */
+void guard_begin(const struct freshet_view *view);
 
 /* Whether something was missing: what was read since guard_begin() means nothing. */
 bool guard_end(void);

@@ -16,7 +16,7 @@
 #include "view/segments.h"
 
 /* Bodies of former passes, which only slow clients still hold, may take this much memory, and as
- * much as some current ones where those are large. */
+ * much as some current ones where those are large; of programs at most what all of those may take. */
 #define OLD_BYTES_MAX  (12u << 20)
 #define OLD_BODIES_MAX 4u
 
@@ -47,11 +47,13 @@ static const char *header(const struct request *r, const char *name)
 /* Makes room where old bodies take too much. */
 static void limit_old(struct http *h)
 {
-	size_t current = h->host->body_bytes;
+	size_t most = 0;
 
 	for (const struct tree *t = h->programs; t; t = t->next)
-		current += t->body_bytes;
-	if (h->live_bytes > OLD_BYTES_MAX + OLD_BODIES_MAX * current)
+		most += OLD_BODIES_MAX * t->body_bytes;
+	if (most > TREES_BYTES_MAX)
+		most = TREES_BYTES_MAX;
+	if (h->live_bytes > OLD_BYTES_MAX + OLD_BODIES_MAX * h->host->body_bytes + most)
 		conns_drop_old(&h->conns);
 }
 
@@ -61,6 +63,7 @@ static int add_body(struct http *h, struct tree *t, const struct rendering *what
 {
 	struct rendering found = *what;
 	struct body *plain, *b;
+	size_t room = http_text_room(h, t, bodies);
 	int r = tree_look_up(t, &found);
 
 	if (r < 0)
@@ -70,8 +73,8 @@ static int add_body(struct http *h, struct tree *t, const struct rendering *what
 		body_ref(b);
 	} else {
 		limit_old(h);
-		r = tree_render(t, &found, bodies->gzip, plain, &h->live_bytes, &h->rendered_bytes,
-				&b);
+		r = tree_render(t, &found, bodies->gzip, plain, room, &h->live_bytes,
+				&h->rendered_bytes, &b);
 		if (r < 0)
 			return r;
 	}
@@ -79,15 +82,13 @@ static int add_body(struct http *h, struct tree *t, const struct rendering *what
 	return 0;
 }
 
-/* Those of all programs. One that cannot be read, or has just ended, is left out: it must not cost
- * the others their answer. */
+/* Those of all programs. One that is damaged, takes too much or has just ended is left out: it must not
+ * cost the others their answer. */
 static int add_programs(struct http *h, const struct rendering *what, struct bodies *bodies)
 {
 	for (struct tree *t = h->programs; t; t = t->next) {
-		int r;
+		int r = http_catch_up(h, t) == 0 ? add_body(h, t, what, bodies) : 0;
 
-		t->error = tree_catch_up(t);
-		r = t->error == 0 ? add_body(h, t, what, bodies) : 0;
 		if (r == -ENOMEM)
 			return r;
 		if (r == -E2BIG) /* it is dropped for that: daemon/programs.c */
@@ -122,7 +123,7 @@ static void add_head(struct http *h, struct request *r, const struct tree *t,
 			http_own_metrics(h, head, what->format);
 		return;
 	}
-	guard_begin();
+	guard_begin(t->view);
 	freshet_producer_info(t->view, &info);
 	guard_end();
 	json_head(head, t->program ? t->name : NULL, t->moment.pass, tree_age(t), info.overflowed);
@@ -142,7 +143,7 @@ static enum MHD_Result send_rendering(struct http *h, struct request *r, struct 
 	const struct bodies *kept;
 	int error;
 
-	error = t->error = tree_catch_up(t);
+	error = http_catch_up(h, t);
 	if (error == 0)
 		error = add_body(h, t, what, &bodies);
 	if (error == 0 && all)

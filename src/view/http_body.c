@@ -105,6 +105,15 @@ void body_cache_clear(struct body_cache *c)
 		drop(c, i);
 }
 
+size_t body_cache_bytes(const struct body_cache *c)
+{
+	size_t sum = 0;
+
+	for (unsigned i = 0; i < BODY_CACHE_ENTRIES; i++)
+		sum += c->entry[i].body ? c->entry[i].body->len : 0;
+	return sum;
+}
+
 void body_cache_pass(struct body_cache *c, uint64_t pass)
 {
 	if (c->pass != pass)
@@ -124,7 +133,7 @@ void body_cache_put(struct body_cache *c, const char *key, struct body *b)
 {
 	char *copy = strdup(key);
 	unsigned i = c->next;
-	size_t most = BODY_CACHE_BODIES * b->len, sum = b->len;
+	size_t most = BODY_CACHE_BODIES * b->len, sum;
 
 	if (!copy)
 		return;
@@ -132,8 +141,7 @@ void body_cache_put(struct body_cache *c, const char *key, struct body *b)
 		most = BODY_CACHE_BYTES;
 	drop(c, i);
 	/* the oldest first */
-	for (unsigned k = 0; k < BODY_CACHE_ENTRIES; k++)
-		sum += c->entry[k].body ? c->entry[k].body->len : 0;
+	sum = b->len + body_cache_bytes(c);
 	for (unsigned k = i; sum > most && k < i + BODY_CACHE_ENTRIES; k++) {
 		unsigned old = k % BODY_CACHE_ENTRIES;
 

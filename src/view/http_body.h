@@ -66,6 +66,9 @@ void body_cache_put(struct body_cache *c, const char *key, struct body *b);
 
 void body_cache_clear(struct body_cache *c);
 
+/* What its bodies take, bytes. */
+size_t body_cache_bytes(const struct body_cache *c);
+
 #define BODIES_MAX 72u
 
 /* The bodies of one answer, all compressed or none. */

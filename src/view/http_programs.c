@@ -49,6 +49,40 @@ struct tree *http_tree(struct http *h, const char *name)
 	return NULL;
 }
 
+/* What programs may take beyond their copies, those of `but` left aside; and beyond an answer's bodies. */
+static size_t room(const struct http *h, const struct tree *but, const struct bodies *answer)
+{
+	size_t used = 0, most;
+
+	for (const struct tree *t = h->programs; t; t = t->next)
+		used += t == but ? 0 : freshet_snapshot_memory(t->snapshot);
+	for (unsigned i = 0; answer && i < answer->count; i++)
+		used += answer->body[i]->len;
+	most = used < TREES_BYTES_MAX ? TREES_BYTES_MAX - used : 1;
+	return most < TREE_BYTES_MAX ? most : TREE_BYTES_MAX;
+}
+
+size_t http_text_room(struct http *h, const struct tree *t, const struct bodies *answer)
+{
+	size_t cached = 0;
+
+	if (!t->program)
+		return 0;
+	for (const struct tree *p = h->programs; p; p = p->next)
+		cached += body_cache_bytes(&p->cache);
+	/* Whoever asks for one part after the other shall not fill our memory. */
+	for (struct tree *p = h->programs; p && cached > TREES_BYTES_MAX / 2; p = p->next)
+		body_cache_clear(&p->cache);
+	return room(h, NULL, answer);
+}
+
+int http_catch_up(struct http *h, struct tree *t)
+{
+	if (t->program)
+		freshet_snapshot_limit(t->snapshot, room(h, t, NULL), TREE_COPY_NS);
+	return tree_catch_up(t);
+}
+
 /* Names those that are left out. */
 static void list_without(const struct tree *t, char *buf, size_t size)
 {
@@ -75,6 +109,8 @@ static int append(struct http *h, struct tree *new)
 
 	if (http_tree(h, new->name))
 		return HTTP_PREFIX_TAKEN;
+	if (freshet_snapshot_memory(new->snapshot) > room(h, NULL, NULL))
+		return -E2BIG; /* the others have grown meanwhile */
 	for (; *at; at = &(*at)->next) {
 		if (strcmp((*at)->prefix, new->prefix) == 0)
 			return HTTP_PREFIX_TAKEN;
@@ -97,6 +133,9 @@ int http_program_add(struct http *h, const char *name, struct freshet_view *view
 	if (r < 0)
 		return r;
 	/* What is no tree is found out now. Nobody else knows of it yet. */
+	pthread_mutex_lock(&h->view_lock);
+	freshet_snapshot_limit(t->snapshot, room(h, NULL, NULL), TREE_COPY_NS);
+	pthread_mutex_unlock(&h->view_lock);
 	r = tree_catch_up(t);
 	if (r == 0) {
 		pthread_mutex_lock(&h->view_lock);
@@ -149,7 +188,7 @@ int http_program_error(struct http *h, const char *name)
 	if (pthread_mutex_trylock(&h->view_lock))
 		return 0;
 	t = http_tree(h, name);
-	error = t ? t->error : 0;
+	error = t ? tree_error(t) : 0;
 	pthread_mutex_unlock(&h->view_lock);
 	return error;
 }
@@ -160,7 +199,7 @@ static bool inquire(const struct tree *t, struct freshet_producer_info *info, ui
 {
 	bool good;
 
-	guard_begin();
+	guard_begin(t->view);
 	good = !t->program || freshet_producer(t->view) == FRESHET_ALIVE;
 	good = good && freshet_producer_info(t->view, info) == 0 && tree_groups(t, groups) == 0;
 	return !guard_end() && good;
@@ -219,19 +258,19 @@ void http_age_metric(struct http *h, struct buf *out, enum metrics_format format
 	buf_char(out, '\n');
 }
 
-/* Of those that are published in passes. Names of segments need no escape: base/where.h. */
+/* Names of segments need no escape: base/where.h. */
 static void add_ages(struct http *h, struct buf *out, enum metrics_format format)
 {
 	bool first = true;
 
 	for (struct tree *t = h->programs; t; t = t->next) {
-		if (t->live || t->error)
+		if (tree_error(t) < 0)
 			continue;
 		if (first)
 			metrics_family(out, format, "freshet_segment_age_seconds", METRICS_GAUGE,
 				       "seconds",
-				       "Time since the last pass of a program's segment began; of "
-				       "those that have passes.");
+				       "Time since the numbers shown of a program's segment were "
+				       "copied or, if it has passes, since their pass began.");
 		first = false;
 		buf_printf(out, "freshet_segment_age_seconds{segment=\"%s\"} ", t->name);
 		buf_seconds(out, tree_age(t));
@@ -244,7 +283,7 @@ void http_own_metrics(struct http *h, struct buf *out, enum metrics_format forma
 	unsigned programs = 0;
 
 	for (const struct tree *t = h->programs; t; t = t->next)
-		programs += t->error == 0;
+		programs += tree_error(t) == 0;
 	h->options.metrics(h->options.context, out, format);
 	metrics_family(out, format, "freshet_segments", METRICS_GAUGE, NULL,
 		       "Segments of programs that are shown.");

@@ -77,6 +77,12 @@ void http_age_metric(struct http *h, struct buf *out, enum metrics_format format
 /* The segment of that name, NULL: the host's; or NULL: there is none. */
 struct tree *http_tree(struct http *h, const char *name);
 
+/* tree_catch_up(), within what all programs may take. */
+int http_catch_up(struct http *h, struct tree *t);
+
+/* Bytes that a text of the tree may take in an answer with those bodies; 0: any. May empty caches. */
+size_t http_text_room(struct http *h, const struct tree *t, const struct bodies *answer);
+
 /* Frees what is retired. The server's thread, or behind it. */
 void http_reap(struct http *h);
 

@@ -81,33 +81,22 @@ void tree_view(struct tree *t, const struct freshet_view *view)
 	describe(t);
 	/* Its passes may have the numbers of the former segment's. */
 	t->spoilt = true;
-	t->cache.pass = 0;
+	t->copied_ns = 0;
 }
 
 int tree_groups(const struct tree *t, uint32_t *ret)
 {
 	struct freshet_group root;
-	struct freshet_info info;
+	struct freshet_info info = { 0 };
 	int r = freshet_root(t->view, &root);
 
 	if (r == 0)
 		r = freshet_info(t->view, root, &info);
-	if (r == 0)
-		*ret = info.descendants + 1;
-	/* A tree has a root: such a page was missing before. */
-	return r == -ENOENT ? -EIO : r;
-}
-
-static int fits(const struct tree *t)
-{
-	size_t words = t->metrics.nstats;
-	uint32_t groups;
-	int r = tree_groups(t, &groups);
-
-	for (size_t i = 0; i < t->metrics.nhistograms; i++)
-		words += t->metrics.histograms[i].buckets + 1u;
-	if (r == 0 && groups > TREE_BYTES_MAX / (8 * words + sizeof(struct freshet_entry)))
-		r = -E2BIG;
+	if (r == -EAGAIN || r == -ENOENT) { /* lost a race; or passes have none */
+		*ret = (uint32_t)freshet_snapshot_count(t->snapshot);
+		return 0;
+	}
+	*ret = info.descendants + 1;
 	return r;
 }
 
@@ -116,71 +105,78 @@ static int take_guarded(struct tree *t)
 {
 	int r;
 
-	guard_begin();
+	guard_begin(t->view);
 	r = freshet_producer(t->view);
 	if (r >= 0)
-		r = r == FRESHET_ALIVE ? fits(t) : -ENODEV;
-	if (r == 0)
-		r = freshet_snapshot_take(t->snapshot, t->view);
-	if (guard_end() || (r == 0 && freshet_snapshot_count(t->snapshot) == 0)) {
+		r = r == FRESHET_ALIVE ? freshet_snapshot_take(t->snapshot, t->view) : -ENODEV;
+	if (guard_end()) {
 		t->spoilt = true;
 		return -EIO;
 	}
 	return r;
 }
 
-static int catch_up_live(struct tree *t)
+int tree_last_pass(const struct tree *t, struct freshet_moment *ret)
 {
-	uint64_t now = clock_ns(), wait;
 	int r;
 
-	if (t->copies && !t->spoilt) {
-		wait = TREE_LIVE_SHARE * t->cost_ns;
-		wait = wait > TREE_LIVE_NS ? wait : TREE_LIVE_NS;
-		if (now < t->copied_ns + wait)
-			return 0;
+	guard_begin(t->view);
+	r = freshet_last_pass(t->view, ret);
+	return guard_end() ? -EIO : r;
+}
+
+/* Copies it if there is anything new. */
+static int copy(struct tree *t)
+{
+	struct freshet_moment last;
+	int r;
+
+	if (!t->live) {
+		r = tree_last_pass(t, &last);
+		if (r < 0 || (t->moment.pass == last.pass && !t->spoilt))
+			return r;
 	}
-	r = take_guarded(t);
+	t->copied_ns = clock_ns();
+	r = t->program ? take_guarded(t) : freshet_snapshot_take(t->snapshot, t->view);
+	t->cost_ns = clock_ns() - t->copied_ns;
 	if (r < 0)
 		return r;
 	t->spoilt = false;
 	freshet_snapshot_moment(t->snapshot, &t->moment);
-	t->copied_ns = now;
-	t->cost_ns = clock_ns() - now;
 	body_cache_pass(&t->cache, ++t->copies);
 	t->body_bytes = 0;
 	return 0;
 }
 
-int tree_last_pass(const struct tree *t, struct freshet_moment *ret)
+/* Whether it is too early to copy it again. */
+static bool rests(const struct tree *t)
 {
-	int r;
+	uint64_t wait = TREE_LIVE_SHARE * t->cost_ns;
 
-	guard_begin();
-	r = freshet_last_pass(t->view, ret);
-	return guard_end() ? -EIO : r;
+	if (!t->copied_ns || (!t->live && t->error == 0))
+		return false;
+	return clock_ns() < t->copied_ns + (wait > TREE_LIVE_NS ? wait : TREE_LIVE_NS);
 }
 
 int tree_catch_up(struct tree *t)
 {
-	struct freshet_moment last;
-	int r;
+	if (!rests(t))
+		t->error = copy(t);
+	return tree_error(t);
+}
 
-	if (t->live)
-		return catch_up_live(t);
-	r = tree_last_pass(t, &last);
-	if (r < 0)
-		return r;
-	if (t->moment.pass != last.pass || t->spoilt) {
-		r = t->program ? take_guarded(t) : freshet_snapshot_take(t->snapshot, t->view);
-		if (r < 0)
-			return r;
-		t->spoilt = false;
-		freshet_snapshot_moment(t->snapshot, &t->moment);
-		body_cache_pass(&t->cache, t->moment.pass);
-		t->body_bytes = 0;
+int tree_error(const struct tree *t)
+{
+	bool copied = t->copies && !t->spoilt;
+
+	switch (t->error) {
+	case -EIO:
+	case -E2BIG:
+	case -ENODEV:
+		return t->error;
+	default: /* it passes */
+		return copied ? 0 : t->error;
 	}
-	return 0;
 }
 
 uint64_t tree_age(const struct tree *t)
@@ -234,10 +230,10 @@ struct body *tree_cached(struct tree *t, const struct rendering *what, bool gzip
 }
 
 int tree_render(struct tree *t, const struct rendering *what, bool gzip, struct body *plain,
-		size_t *live, uint64_t *rendered, struct body **ret)
+		size_t room, size_t *live, uint64_t *rendered, struct body **ret)
 {
 	const struct freshet_entry *entries = freshet_snapshot_entries(t->snapshot);
-	struct buf text _cleanup_(buf_free) = { .max = t->program ? TREE_BYTES_MAX : 0 };
+	struct buf text _cleanup_(buf_free) = { .max = room };
 	uint64_t begin = clock_ns();
 	char key[KEY_SIZE];
 	struct body *b;

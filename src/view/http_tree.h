@@ -7,8 +7,12 @@
  * or TREE_LIVE_SHARE times as long as that copy and its renderings took; until then all who ask share
  * it.
  *
- * Segments of programs are not believed: reads of them are guarded (guard.h), and neither a tree nor a
- * text that takes more than TREE_BYTES_MAX is made of them: names, too, are as long as a program likes.
+ * A copy that fails is tried again no sooner either. Until one works the last good one is shown, unless
+ * the producer is gone or damage was found.
+ *
+ * Segments of programs are not believed: reads of them are guarded (guard.h), and a copy or a text that
+ * takes more than TREE_BYTES_MAX, or a copy that takes longer than TREE_COPY_NS, is not made. All of
+ * them together have TREES_BYTES_MAX for copies and the texts of one answer (http_room()).
  *
  * The server's thread, while it holds http.view_lock.
  */
@@ -29,6 +33,10 @@
 #define TREE_LIVE_NS    (10 * NSEC_PER_MSEC)
 #define TREE_LIVE_SHARE 4u
 #define TREE_BYTES_MAX  (64u << 20)
+#define TREE_COPY_NS    (250 * NSEC_PER_MSEC)
+#ifndef TREES_BYTES_MAX /* a test has less */
+#define TREES_BYTES_MAX (128u << 20)
+#endif
 
 struct tree {
 	char name[FRESHET_NAME_MAX + 1];
@@ -43,12 +51,12 @@ struct tree {
 	struct freshet_snapshot *snapshot;
 	bool spoilt;                  /* it is of a read that failed, or of a former view */
 	struct freshet_moment moment; /* of the snapshot */
-	uint64_t copies;              /* of the live tree, so far; the cache is of the last one */
-	uint64_t copied_ns;           /* when the last one began */
-	uint64_t cost_ns;             /* of the last copy and its renderings */
+	uint64_t copies;              /* so far; the cache is of the last one */
+	uint64_t copied_ns;           /* when the last try began */
+	uint64_t cost_ns;             /* of it, and of renderings */
 	struct body_cache cache;
 	size_t body_bytes; /* of the largest body that is up to date */
-	int error;         /* of the last tree_catch_up() */
+	int error;         /* of the last try to copy, or that it had no room for its text */
 
 	struct tree *next;
 };
@@ -66,14 +74,17 @@ bool tree_retire(struct tree *t);
 /* The same segment under another view, which was made anew. */
 void tree_view(struct tree *t, const struct freshet_view *view);
 
-/* The snapshot and the cache are up to date afterwards. -ENODEV: the producer has ended; -E2BIG;
- * -EIO, -EAGAIN, -ENOMEM as freshet_snapshot_take(). */
+/* Brings the snapshot and the cache up to date, as far as can be. As tree_error(). */
 int tree_catch_up(struct tree *t);
+
+/* 0: it can be shown. -ENODEV: the producer has ended; -E2BIG, -EIO. Without any copy yet -EAGAIN,
+ * -ENOMEM, ..., too. */
+int tree_error(const struct tree *t);
 
 /* The segment's last pass, which the snapshot need not be of. 0, -EIO, -EAGAIN. */
 int tree_last_pass(const struct tree *t, struct freshet_moment *ret);
 
-/* Groups that there are. 0 or -errno. */
+/* Groups that there are. 0 or -EIO. */
 int tree_groups(const struct tree *t, uint32_t *ret);
 
 /* Age of the snapshot's numbers. */
@@ -97,9 +108,9 @@ int tree_look_up(const struct tree *t, struct rendering *what);
 struct body *tree_cached(struct tree *t, const struct rendering *what, bool gzip,
 			 struct body **plain);
 
-/* Renders it, and compresses it if gzip; the caller gets a reference. plain: what tree_cached() gave.
- * *rendered grows by the bytes rendered. 0, -ENOMEM or -E2BIG. */
+/* Renders it in room bytes (0: any), and compresses it if gzip; the caller gets a reference. plain: what
+ * tree_cached() gave. *rendered grows by the bytes rendered. 0, -ENOMEM or -E2BIG. */
 int tree_render(struct tree *t, const struct rendering *what, bool gzip, struct body *plain,
-		size_t *live, uint64_t *rendered, struct body **ret);
+		size_t room, size_t *live, uint64_t *rendered, struct body **ret);
 
 #endif

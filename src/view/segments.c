@@ -139,7 +139,7 @@ int segments_attach(const struct segments_list *list, size_t i, bool any_owner,
 	r = check(&st, any_owner);
 	if (r < 0)
 		return r;
-	guard_begin();
+	guard_begin(NULL);
 	r = freshet_attach_fd(fd, &view);
 	if (guard_end()) {
 		if (r == 0)
@@ -169,7 +169,7 @@ const char *segments_error(int error)
 	case -EPERM:
 		return "it belongs to another user";
 	case -E2BIG:
-		return "it is too large to be shown";
+		return "it takes too much memory, or time, to be shown";
 	default:
 		return strerror(-error);
 	}

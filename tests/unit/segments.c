@@ -203,7 +203,7 @@ TEST(a_file_that_is_cut_short)
 	w = segment("x");
 	REQUIRE(freshet_attach(in_dir("x"), &view) == 0);
 	REQUIRE(freshet_snapshot_new(&snap) == 0);
-	guard_begin();
+	guard_begin(view);
 	EXPECT_EQ(freshet_snapshot_take(snap, view), 0);
 	EXPECT(!guard_end());
 	REQUIRE(freshet_attach(in_dir("x"), &other) == 0);
@@ -212,12 +212,12 @@ TEST(a_file_that_is_cut_short)
 	EXPECT_EQ(tree_catch_up(tree), 0);
 	if (stat(in_dir("x"), &st) || truncate(in_dir("x"), 0))
 		abort();
-	guard_begin();
+	guard_begin(view);
 	EXPECT(!guard_fault(&(siginfo_t){ .si_code = SI_USER })); /* sent by somebody */
 	EXPECT(!guard_end());
 	EXPECT_EQ(tree_last_pass(tree, &moment), -EIO);
 	EXPECT_EQ(tree_catch_up(tree), -EIO);
-	guard_begin();
+	guard_begin(view);
 	freshet_snapshot_take(snap, view); /* whatever it makes of zeroes */
 	EXPECT(guard_end());
 	freshet_snapshot_free(snap);
