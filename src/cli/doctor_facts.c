@@ -10,6 +10,7 @@
 #include <sys/auxv.h>
 #include <sys/rseq.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 
 #include <bpf/btf.h>
 #include <bpf/libbpf.h>
@@ -200,6 +201,35 @@ void facts_kernel(struct facts *f)
 
 /* ---- programs ---- */
 
+/*
+ * Whether this kernel has commit 6eb350a22331, "rseq: Protect event mask against membarrier IPI": Linux
+ * 6.18, and of the stable ones those whose review lists name it. Debian's release says less than its
+ * version.
+ */
+static bool barrier_is_sure(const char *release, const char *version)
+{
+	const char *debian = strstr(version, "Debian ");
+	unsigned major = 0, minor = 0, patch = 0;
+
+	if (!debian || sscanf(debian, "Debian %u.%u.%u", &major, &minor, &patch) != 3)
+		sscanf(release, "%u.%u.%u", &major, &minor, &patch);
+	if (major > 6 || (major == 6 && minor >= 18))
+		return true;
+	return major == 6 && ((minor == 1 && patch >= 157) || (minor == 12 && patch >= 54));
+}
+
+static void fact_barrier(struct facts *f)
+{
+	struct utsname u;
+
+	if (uname(&u) == 0 && barrier_is_sure(u.release, u.version))
+		fact(f, FACT_OK, "membarrier", "PRIVATE_EXPEDITED and PRIVATE_EXPEDITED_RSEQ");
+	else
+		fact(f, FACT_OK, "membarrier",
+		     "PRIVATE_EXPEDITED and PRIVATE_EXPEDITED_RSEQ; this kernel may lack 6eb350a22331 "
+		     "(Linux 6.18, 6.12.54, 6.1.157): an update beside a flush can show one flush late");
+}
+
 void facts_program(struct facts *f)
 {
 	unsigned long feature = getauxval(AT_RSEQ_FEATURE_SIZE);
@@ -226,9 +256,9 @@ void facts_program(struct facts *f)
 	commands = syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
 	if (commands >= 0 && commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED &&
 	    commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED_RSEQ)
-		fact(f, FACT_OK, "membarrier", "PRIVATE_EXPEDITED and PRIVATE_EXPEDITED_RSEQ");
+		fact_barrier(f);
 	else
 		fact(f, FACT_NO, "membarrier",
-		     "PRIVATE_EXPEDITED%s is missing: programs that count cannot flush",
+		     "PRIVATE_EXPEDITED%s is missing: programs that count take the fallback slots",
 		     commands >= 0 && commands & MEMBARRIER_CMD_PRIVATE_EXPEDITED ? "_RSEQ" : "");
 }
