@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Which files of a directory are taken for segments; and reading one that is cut short meanwhile. */
+/* Which files of a directory are taken for segments; and reading one that is cut short, or changes all
+ * the time, meanwhile. */
 #include "view/segments.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -226,6 +229,157 @@ TEST(a_file_that_is_cut_short)
 	sigaction(SIGBUS, &before, NULL);
 	if (truncate(in_dir("x"), st.st_size)) /* the writer touches it, too */
 		abort();
+	writer_close(w);
+	end();
+}
+
+static unsigned mappings(void)
+{
+	FILE *f = fopen("/proc/self/maps", "r");
+	unsigned n = 0;
+	int c;
+
+	while (f && (c = fgetc(f)) != EOF)
+		n += c == '\n';
+	if (f)
+		fclose(f);
+	return n;
+}
+
+/* However the pages lie that are missing, they do not use up what mappings a process may have. */
+TEST(pages_here_and_there)
+{
+	const struct sigaction act = { .sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO };
+	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct writer_options o = help_options(20000);
+	struct writer_node root = { .id = 1, .name = "", .slot = WRITER_NEW };
+	struct freshet_view *view;
+	struct sigaction before;
+	const volatile char *map;
+	unsigned sum = 0, had;
+	struct writer *w;
+	uint32_t over;
+	size_t size;
+
+	begin();
+	sigaction(SIGBUS, &act, &before);
+	if (writer_open(in_dir("x"), &o, &w))
+		abort();
+	writer_begin(w, 1);
+	writer_shape(w, &root, 1, &over);
+	writer_publish(w, 2);
+	REQUIRE(freshet_attach(in_dir("x"), &view) == 0);
+	map = freshet_mapping(view, &size);
+	REQUIRE(size > 1000 * page);
+	if (truncate(in_dir("x"), 0))
+		abort();
+	had = mappings();
+	guard_begin(view);
+	for (size_t at = size / page * page - page; at >= 2 * page; at -= 2 * page)
+		sum += (unsigned char)map[at];
+	EXPECT(guard_end());
+	EXPECT_EQ(sum, 0);
+	EXPECT(mappings() <= had + 2, "%u, not %u", mappings(), had);
+	sigaction(SIGBUS, &before, NULL);
+	freshet_detach(view);
+	if (truncate(in_dir("x"), (off_t)size))
+		abort();
+	writer_close(w);
+	end();
+}
+
+/* Says that there is pass after pass, until it is told to stop. */
+struct storm {
+	struct seg_header *header;
+	struct seg_bank *bank[4];
+	uint64_t generation;
+	bool stop;
+};
+
+static void *blow(void *arg)
+{
+	struct storm *s = arg;
+
+	while (!__atomic_load_n(&s->stop, __ATOMIC_RELAXED)) {
+		uint64_t next = ++s->generation;
+
+		__atomic_store_n(&s->bank[next % 4]->generation, next, __ATOMIC_RELAXED);
+		__atomic_store_n(&s->header->generation, next, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static struct writer *large_segment(unsigned groups)
+{
+	struct writer_options o = help_options(groups);
+	struct writer_node *nodes = calloc(groups, sizeof(*nodes));
+	char(*name)[8] = calloc(groups, sizeof(*name));
+	struct writer *w;
+
+	if (!nodes || !name || writer_open(in_dir("x"), &o, &w))
+		abort();
+	for (unsigned i = 0; i < groups; i++) {
+		snprintf(name[i], sizeof(name[i]), i ? "%u" : "", i);
+		nodes[i] = (struct writer_node){ .id = i + 1, .name = name[i], .slot = WRITER_NEW };
+	}
+	for (unsigned bank = 0; bank < 4; bank++)
+		help_pass(w, nodes, groups, bank == 0);
+	free(name);
+	free(nodes);
+	return w;
+}
+
+/* A copy that lost all its races leaves the last good one, with its age. */
+TEST(what_always_changes_is_shown_as_it_was)
+{
+	struct storm storm = { .generation = 4 };
+	struct freshet_view *view;
+	struct writer *w;
+	struct tree *tree;
+	pthread_t thread;
+	uint64_t until, copies;
+	bool lost = false;
+	size_t size;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP("needs two CPUs");
+	begin();
+	w = large_segment(5000);
+	REQUIRE(freshet_attach(in_dir("x"), &view) == 0);
+	freshet_mapping(view, &size);
+	storm.header = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, writer_fd(w), 0);
+	REQUIRE(storm.header != MAP_FAILED);
+	for (uint32_t i = 0; i < storm.header->nsections; i++)
+		for (uint32_t b = 0; b < 4 && storm.header->section[i].type == SEG_BANKS; b++)
+			storm.bank[b] =
+				(void *)((char *)storm.header + storm.header->section[i].offset +
+					 b * storm.header->section[i].stride);
+	REQUIRE(storm.header->generation == 4 && storm.bank[3]);
+	REQUIRE(tree_new("x", NULL, true, view, &tree) == 0);
+	REQUIRE(tree_catch_up(tree) == 0);
+	EXPECT_EQ(freshet_snapshot_count(tree->snapshot), 5000);
+	copies = tree->copies;
+	REQUIRE(pthread_create(&thread, NULL, blow, &storm) == 0);
+	for (until = clock_ns() + 10 * NSEC_PER_SEC; clock_ns() < until && !lost;) {
+		int r = tree_catch_up(tree);
+
+		lost = tree->error == -EAGAIN;
+		if (r)
+			break;
+	}
+	EXPECT(lost, "the last try gave %d", tree->error);
+	EXPECT_EQ(tree_error(tree), 0);
+	EXPECT_EQ(freshet_snapshot_count(tree->snapshot), 5000);
+	EXPECT(tree->copies >= copies);
+	copies = tree->copies;
+	__atomic_store_n(&storm.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	for (until = clock_ns() + 10 * NSEC_PER_SEC; clock_ns() < until && tree->copies == copies;)
+		EXPECT_EQ(tree_catch_up(tree), 0);
+	EXPECT_EQ(tree->error, 0);
+	EXPECT_EQ(tree->copies, copies + 1);
+	munmap(storm.header, size);
+	tree_free(tree);
 	writer_close(w);
 	end();
 }
