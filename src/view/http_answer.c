@@ -16,7 +16,7 @@
 #include "view/segments.h"
 
 /* Bodies of former passes, which only slow clients still hold, may take this much memory, and as
- * much as some current ones where those are large; of programs at most what all of those may take. */
+ * much as some current ones where those are large; of programs at most what the texts of an answer may take. */
 #define OLD_BYTES_MAX  (12u << 20)
 #define OLD_BODIES_MAX 4u
 
@@ -51,8 +51,8 @@ static void limit_old(struct http *h)
 
 	for (const struct tree *t = h->programs; t; t = t->next)
 		most += OLD_BODIES_MAX * t->body_bytes;
-	if (most > TREES_BYTES_MAX)
-		most = TREES_BYTES_MAX;
+	if (most > TREE_BYTES_MAX)
+		most = TREE_BYTES_MAX;
 	if (h->live_bytes > OLD_BYTES_MAX + OLD_BODIES_MAX * h->host->body_bytes + most)
 		conns_drop_old(&h->conns);
 }

@@ -49,37 +49,37 @@ struct tree *http_tree(struct http *h, const char *name)
 	return NULL;
 }
 
-/* What programs may take beyond their copies, those of `but` left aside; and beyond an answer's bodies. */
-static size_t room(const struct http *h, const struct tree *but, const struct bodies *answer)
+/* Bytes that one more copy may take beside those of the programs, without that of `but`. */
+static size_t room(const struct http *h, const struct tree *but)
 {
-	size_t used = 0, most;
+	size_t used = 0, left;
 
 	for (const struct tree *t = h->programs; t; t = t->next)
 		used += t == but ? 0 : freshet_snapshot_memory(t->snapshot);
-	for (unsigned i = 0; answer && i < answer->count; i++)
-		used += answer->body[i]->len;
-	most = used < TREES_BYTES_MAX ? TREES_BYTES_MAX - used : 1;
-	return most < TREE_BYTES_MAX ? most : TREE_BYTES_MAX;
+	left = used < TREES_BYTES_MAX ? TREES_BYTES_MAX - used : 1;
+	return left < TREE_BYTES_MAX ? left : TREE_BYTES_MAX;
 }
 
 size_t http_text_room(struct http *h, const struct tree *t, const struct bodies *answer)
 {
-	size_t cached = 0;
+	size_t cached = 0, used = 0;
 
 	if (!t->program)
 		return 0;
 	for (const struct tree *p = h->programs; p; p = p->next)
 		cached += body_cache_bytes(&p->cache);
 	/* Whoever asks for one part after the other shall not fill our memory. */
-	for (struct tree *p = h->programs; p && cached > TREES_BYTES_MAX / 2; p = p->next)
+	for (struct tree *p = h->programs; p && cached > TREE_BYTES_MAX / 2; p = p->next)
 		body_cache_clear(&p->cache);
-	return room(h, NULL, answer);
+	for (unsigned i = 1; i < answer->count; i++) /* the first one is the host's */
+		used += answer->body[i]->len;
+	return used < TREE_BYTES_MAX ? TREE_BYTES_MAX - used : 1;
 }
 
 int http_catch_up(struct http *h, struct tree *t)
 {
 	if (t->program)
-		freshet_snapshot_limit(t->snapshot, room(h, t, NULL), TREE_COPY_NS);
+		freshet_snapshot_limit(t->snapshot, room(h, t), TREE_COPY_NS);
 	return tree_catch_up(t);
 }
 
@@ -109,7 +109,7 @@ static int append(struct http *h, struct tree *new)
 
 	if (http_tree(h, new->name))
 		return HTTP_PREFIX_TAKEN;
-	if (freshet_snapshot_memory(new->snapshot) > room(h, NULL, NULL))
+	if (freshet_snapshot_memory(new->snapshot) > room(h, NULL))
 		return -E2BIG; /* the others have grown meanwhile */
 	for (; *at; at = &(*at)->next) {
 		if (strcmp((*at)->prefix, new->prefix) == 0)
@@ -134,7 +134,7 @@ int http_program_add(struct http *h, const char *name, struct freshet_view *view
 		return r;
 	/* What is no tree is found out now. Nobody else knows of it yet. */
 	pthread_mutex_lock(&h->view_lock);
-	freshet_snapshot_limit(t->snapshot, room(h, NULL, NULL), TREE_COPY_NS);
+	freshet_snapshot_limit(t->snapshot, room(h, NULL), TREE_COPY_NS);
 	pthread_mutex_unlock(&h->view_lock);
 	r = tree_catch_up(t);
 	if (r == 0) {

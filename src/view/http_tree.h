@@ -11,8 +11,9 @@
  * the producer is gone or damage was found.
  *
  * Segments of programs are not believed: reads of them are guarded (guard.h), and a copy or a text that
- * takes more than TREE_BYTES_MAX, or a copy that takes longer than TREE_COPY_NS, is not made. All of
- * them together have TREES_BYTES_MAX for copies and the texts of one answer (http_room()).
+ * takes more than TREE_BYTES_MAX, or a copy that takes longer than TREE_COPY_NS, is not made. All
+ * copies together take at most TREES_BYTES_MAX, and all texts of one answer TREE_BYTES_MAX: who comes
+ * later has to do with what is left (http_programs.c).
  *
  * The server's thread, while it holds http.view_lock.
  */
@@ -34,9 +35,7 @@
 #define TREE_LIVE_SHARE 4u
 #define TREE_BYTES_MAX  (64u << 20)
 #define TREE_COPY_NS    (250 * NSEC_PER_MSEC)
-#ifndef TREES_BYTES_MAX /* a test has less */
 #define TREES_BYTES_MAX (128u << 20)
-#endif
 
 struct tree {
 	char name[FRESHET_NAME_MAX + 1];

@@ -200,4 +200,35 @@ def another_user_finds_the_superusers():
         equal(shown(done.stdout)["requests"], "8")
 
 
+@test
+def a_segment_that_is_cut_short_is_named():
+    program = shop()
+    command = [FRESHET, "top", "--batch", "-n", "100", "--delay", "50ms", "--segment", "shop"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          text=True) as top:
+        expect(top.stdout.readline())
+        program.process.stdin.write("truncate 4096\n")
+        program.process.stdin.flush()
+        _, errors = top.communicate(timeout=20)
+    equal((top.returncode, errors),
+          (1, f"freshet: {program.file}: the segment was cut short while it was read\n"))
+    program.kill()
+    os.unlink(program.file)
+
+
+@test
+def more_files_than_are_looked_at():
+    names = [os.path.join(directory(), f"x{n}") for n in range(1030)]
+    for name in names:
+        open(name, "w").close()
+    try:
+        text = works("ls", "--segments", stderr=r"^freshet: \S+/freshet: it holds too many files: "
+                                                r"not all are looked at\n$")
+        equal(len(text.splitlines()), 1 + 1024)
+        json.loads(works("ls", "--segments", "--json", stderr="too many files"))
+    finally:
+        for name in names:
+            os.unlink(name)
+
+
 run()

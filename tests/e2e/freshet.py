@@ -16,7 +16,7 @@ import tempfile
 import threading
 import time
 
-from tap import expect, skip
+from tap import equal, expect, skip
 
 TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FRESHET = os.environ.get("FRESHET") or os.path.join(TREE, "build", "freshet")
@@ -207,3 +207,14 @@ class Serve:
         status, _, body = self.request(target, headers=headers)
         expect(status == 200, f"{target}: {status} {body[:200]!r}")
         return body.decode()
+
+
+def promtool(server, *targets):
+    """Has Prometheus's own checker look at what a daemon says, if FRESHET_PROMTOOL names it."""
+    program = os.environ.get("FRESHET_PROMTOOL")
+    if not program:
+        skip("FRESHET_PROMTOOL is not set")
+    for target in targets:
+        done = subprocess.run([program, "check", "metrics"], input=server.get(target),
+                              capture_output=True, encoding="utf-8", timeout=60)
+        equal((done.returncode, done.stdout + done.stderr), (0, ""), target)

@@ -6,12 +6,11 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import time
 
 import cli
-from freshet import FRESHET, Cgroups, Serve, temporary, wait_until
-from programs import Program, directory
+from freshet import Cgroups, Serve, promtool, sanitized, temporary, wait_until
+from programs import Program, Wide, directory
 from tap import equal, expect, run, skip, test
 
 cli.private_run()
@@ -129,16 +128,10 @@ def metrics_under_both_parsers():
 
 @test
 def promtool_has_nothing_to_say():
-    promtool = os.environ.get("FRESHET_PROMTOOL")
-    if not promtool:
-        skip("FRESHET_PROMTOOL is not set")
     with Program("shop") as program:
         shows("shop")
         program.do("observe / 5000", "set / 1 1 1")
-        for target in ("/metrics", "/metrics?segment=shop"):
-            done = subprocess.run([promtool, "check", "metrics"], input=served().get(target),
-                                  capture_output=True, encoding="utf-8", timeout=60)
-            equal((done.returncode, done.stdout + done.stderr), (0, ""), target)
+        promtool(served(), "/metrics", "/metrics?segment=shop")
 
 
 @test
@@ -290,6 +283,88 @@ def one_that_is_cut_short_does_no_harm():
     equal(len(served().lines), before + 1, str(served().lines[before:]))
     program.kill()
     os.unlink(program.file)
+
+
+@test
+def few_lines_for_many_files():
+    before = len(served().lines)
+    names = [os.path.join(directory(), f"garbage{n}") for n in range(50)]
+    for name in names:
+        with open(name + ".new", "w") as f:
+            f.write("x" * 5000)
+    for name in names:
+        os.rename(name + ".new", name)
+    try:
+        wait_until(lambda: said(served(), "more lines of that kind"), "what is left out is said", 5)
+        time.sleep(1.5)
+        lines = served().lines[before:]
+        expect(len(lines) <= 2 * 9, str(lines))  # two looks, if one came in between
+        more = sum(int(re.search(r"and (\d+) more", line)[1]) for line in lines if "and " in line)
+        equal(len([line for line in lines if "is not shown" in line]) + more, 50, str(lines))
+    finally:
+        for name in names:
+            os.unlink(name)
+
+
+@test
+def what_is_too_large_is_shown_when_it_shrinks():
+    before = len(served().lines)
+    with Wide(os.path.join(directory(), "wide"), 200000) as wide:
+        wait_until(lambda: said(served(), "wide is not shown: it takes too much"), "it is said", 10)
+        expect("wide" not in segments())
+        wide.publish(3)
+        wait_until(lambda: "wide" in segments(), "it is shown", 15)
+        equal(len(groups("/api/v1/groups?segment=wide")), 3)
+        expect('freshet_segment_age_seconds{segment="wide"} ' in served().get("/metrics"))
+        wide.publish(200000)
+        status, _, body = served().request("/api/v1/groups?segment=wide")
+        equal((status, b"too much" in body), (503, True), body)
+        shows_no_more("wide")
+        wide.publish(2)
+        wait_until(lambda: "wide" in segments(), "it is shown again", 15)
+        equal(len(served().lines), before + 1, str(served().lines[before:]))
+
+
+@test
+def all_together_have_a_budget():
+    before = len(served().lines)
+    # 42 MiB each: names 32, entries and rows 10
+    wide = [Wide(os.path.join(directory(), f"wide{n}"), 100000) for n in range(4)]
+    try:
+        wait_until(lambda: said(served(), "wide. is not shown: it takes too much"), "it is said", 10)
+        wait_until(lambda: len(segments()) == 4, "three are shown", 5)
+        left, = {f"wide{n}" for n in range(4)} - set(segments())
+        time.sleep(11)  # it was tried again
+        equal(len(served().lines), before + 1, str(served().lines[before:]))
+        expect(left not in segments())
+        # of their texts, 29 MB each, two fit into an answer: who came first
+        text = served().get("/metrics")
+        expect("cgroup_" in text and "freshet_segments " in text)
+        equal(len(set(re.findall(r"^# TYPE freshet_(wide.)_f_n", text, re.M))), 2)
+        wait_until(lambda: len(said(served(), "wide. is not shown: it takes too much")) == 2,
+                   "of the third that is said", 5)
+        equal(served().request("/healthz")[0], 200)
+        with open(f"/proc/{served().process.pid}/status") as f:
+            peak = int(re.search(r"VmHWM:\s*(\d+)", f.read())[1])
+        expect(peak < 512 << 10 or sanitized(), f"{peak} kB, what is mapped included")
+    finally:
+        for w in wide:
+            w.stop()
+    for w in wide:
+        shows_no_more(os.path.basename(w.file))
+
+
+@test
+def a_segment_without_groups_is_no_fault():
+    before = len(served().lines)
+    with Wide(os.path.join(directory(), "wide"), 0, room=1):
+        shows("wide")
+        equal(segments()["wide"]["groups"], 0)
+        equal(served().request("/metrics?segment=wide")[0], 404)
+        expect("cgroup_" in served().get("/metrics"))
+        listed = cli.works("ls", "--segments")
+        expect(re.search(r"^wide +current +0 ", listed, re.M), listed)
+    equal(len(served().lines), before, str(served().lines[before:]))
 
 
 @test
