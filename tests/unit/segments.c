@@ -319,7 +319,8 @@ static struct writer *large_segment(unsigned groups)
 	if (!nodes || !name || writer_open(in_dir("x"), &o, &w))
 		abort();
 	for (unsigned i = 0; i < groups; i++) {
-		snprintf(name[i], sizeof(name[i]), i ? "%u" : "", i);
+		if (i)
+			snprintf(name[i], sizeof(name[i]), "%u", i);
 		nodes[i] = (struct writer_node){ .id = i + 1, .name = name[i], .slot = WRITER_NEW };
 	}
 	for (unsigned bank = 0; bank < 4; bank++)
