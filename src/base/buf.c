@@ -52,9 +52,9 @@ fail:
 
 void buf_add(struct buf *b, const void *data, size_t len)
 {
-	char *to = buf_room(b, len);
+	char *to = len ? buf_room(b, len) : NULL;
 
-	if (!to || !len)
+	if (!to)
 		return;
 	memcpy(to, data, len);
 	b->len += len;

@@ -100,7 +100,7 @@ static bool set_segment_dirs(struct config *c, const char *value)
 {
 	unsigned count = 0;
 
-	for (const char *p = value, *colon = p; colon; p = colon + 1) {
+	for (const char *p = value, *colon; p; p = colon ? colon + 1 : NULL) {
 		colon = strchr(p, ':');
 		if (*p != '/' || ++count > SEGMENT_DIRS_MAX)
 			return false;
