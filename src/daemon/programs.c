@@ -24,7 +24,7 @@
 #define DIRECTORIES_MAX (SEGMENTS_DIRECTORIES_MAX + 16u)
 #define LINES_MAX       8u                    /* of one look */
 #define LOOK_NS         (250 * NSEC_PER_MSEC) /* nothing new is tried after that */
-#define AGAIN_NS        (10 * NSEC_PER_SEC)   /* what took too much may take less then */
+#define AGAIN_NS        (4 * NSEC_PER_SEC)   /* what took too much may take less then */
 #define AGAIN_SHARE     20u                   /* of the time, at most, goes into one file */
 
 struct directory {

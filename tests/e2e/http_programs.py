@@ -334,7 +334,7 @@ def all_together_have_a_budget():
         wait_until(lambda: said(served(), "wide. is not shown: it takes too much"), "it is said", 10)
         wait_until(lambda: len(segments()) == 4, "three are shown", 5)
         left, = {f"wide{n}" for n in range(4)} - set(segments())
-        time.sleep(11)  # it was tried again
+        time.sleep(5)  # it was tried again
         equal(len(served().lines), before + 1, str(served().lines[before:]))
         expect(left not in segments())
         # of their texts, 29 MB each, two fit into an answer: who came first
