@@ -3,7 +3,7 @@
  * Freshet: fresh hierarchical statistics without the lock.
  *
  * Two halves. A program keeps a tree of statistics (freshet_open and what follows): updates cost
- * about as much as x++. Any process reads a tree, its own or another's or the host collector's,
+ * a nanosecond or two. Any process reads a tree, its own or another's or the host collector's,
  * through a view (freshet_attach and what follows) of the shared-memory file that holds it, the
  * segment (docs/segment-format.md): without locks and, but for the functions marked "system call",
  * without entering the kernel.
