@@ -341,9 +341,9 @@ enum freshet_backend {
 };
 
 /*
- * The numbers every group has. Strings are copied; family and name: [a-z][a-z0-9_]*, each pair
- * once; not the families path, id, parent and age_us, which JSON has already.
- * key NULL: the name. A stat's `set`: 0 for a number on its own; stats with the same other number are
+ * The numbers every group has. Strings are copied; family and name: [a-z][a-z0-9_]*; not the families
+ * path, id, parent and age_us, which JSON has already. key NULL: the name. In a family each name once,
+ * and each key, which is not "". A stat's `set`: 0 for a number on its own; stats with the same other number are
  * a set: they stand one after the other, at most FRESHET_MAX_SET of them.
  *
  * This structure and freshet_options may grow: `size` is what the program was compiled with, and a
@@ -391,7 +391,9 @@ FRESHET_API int freshet_place(const char *name, const char *runtime_dir, char *b
  * A new tree with a root, in a segment at path (NULL: seen by this process alone). options may be
  * NULL. A dead writer's segment at the path is replaced; counts start from 0. The file is 0640.
  * -EBUSY: a living process writes the segment; -EEXIST: something else lies there; -EPERM: others
- * may write to the directory; -ENOSPC; -ENOMEM; -EINVAL; -EOPNOTSUPP.
+ * may write to the directory; -ENOENT, -ENOTDIR (a link, too), -EACCES of the directory;
+ * -ENAMETOOLONG; -EFBIG beyond RLIMIT_FSIZE; -ENOSPC; -ENOMEM; -EINVAL (a size of more than 4096,
+ * or more groups than 4 GiB of cells a CPU, too); -EOPNOTSUPP.
  */
 FRESHET_API int freshet_open(const char *path, const struct freshet_schema *schema,
 			     const struct freshet_options *options, struct freshet_tree **ret);

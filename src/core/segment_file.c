@@ -23,9 +23,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fds.h"
 #include "core/segment.h"
 #include "core/segment_file.h"
 
@@ -55,7 +57,7 @@ static bool lies_at(int fd, int dir_fd, const char *name)
 static int open_dir(const char *path, int *ret)
 {
 	struct stat st;
-	int fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int fd = fd_beyond_stdio(open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 	int r = 0;
 
 	if (fd < 0)
@@ -105,8 +107,9 @@ static int take_lock_file(struct segment_file *f)
 	if (asprintf(&name, "%s.lock", f->name) < 0)
 		return -ENOMEM;
 	for (unsigned i = 0; i < LOCK_TRIES; i++) {
-		int fd = openat(f->dir_fd, name,
-				O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, LOCK_MODE);
+		int fd = fd_beyond_stdio(
+			openat(f->dir_fd, name,
+			       O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, LOCK_MODE));
 
 		if (fd < 0) {
 			r = -errno;
@@ -171,9 +174,20 @@ static int create_named(const char *path, struct segment_file *f)
 	/* Left by a writer that died in between: we have its lock. */
 	if (unlinkat(f->dir_fd, f->temp, 0) && errno != ENOENT)
 		return -errno;
-	f->fd = openat(f->dir_fd, f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-		       FILE_MODE);
+	f->fd = fd_beyond_stdio(openat(
+		f->dir_fd, f->temp, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, FILE_MODE));
 	return f->fd < 0 ? -errno : 0;
+}
+
+/* Beyond the limit of file sizes the kernel would send a signal that ends the process. */
+static int set_size(int fd, uint64_t size)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY &&
+	    size > limit.rlim_cur)
+		return -EFBIG;
+	return ftruncate(fd, (off_t)size) ? -errno : 0;
 }
 
 int segment_file_create(const char *path, uint64_t size, struct segment_file *ret)
@@ -184,14 +198,14 @@ int segment_file_create(const char *path, uint64_t size, struct segment_file *re
 	if (path) {
 		r = create_named(path, &f);
 	} else {
-		f.fd = memfd_create("freshet", MFD_CLOEXEC);
+		f.fd = fd_beyond_stdio(memfd_create("freshet", MFD_CLOEXEC));
 		if (f.fd < 0)
 			r = -errno;
 	}
 	if (r == 0)
 		r = lock(f.fd);
-	if (r == 0 && ftruncate(f.fd, (off_t)size))
-		r = -errno;
+	if (r == 0)
+		r = set_size(f.fd, size);
 	if (r) {
 		segment_file_close(&f);
 		return r;
@@ -206,7 +220,8 @@ int segment_file_reopen(const struct segment_file *f)
 	int fd;
 
 	if (f->name) {
-		fd = openat(f->dir_fd, f->temp ? f->temp : f->name, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+		fd = openat(f->dir_fd, f->temp ? f->temp : f->name,
+			    O_RDWR | O_NOFOLLOW | O_CLOEXEC);
 	} else {
 		snprintf(path, sizeof(path), "/proc/self/fd/%d", f->fd);
 		fd = open(path, O_RDWR | O_CLOEXEC);

@@ -17,6 +17,7 @@
 
 #include "base/atomics.h"
 #include "base/clock.h"
+#include "base/fds.h"
 #include "core/bank.h"
 #include "core/segment.h"
 #include "core/view.h"
@@ -262,7 +263,7 @@ int freshet_attach(const char *path, struct freshet_view **ret)
 	if (r)
 		return r;
 	/* Not blocking, for the case that it is a FIFO. */
-	fd = open(absolute, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	fd = fd_beyond_stdio(open(absolute, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 	if (fd < 0) {
 		r = -errno;
 		free(absolute);
@@ -284,7 +285,7 @@ int freshet_attach_fd(int fd, struct freshet_view **ret)
 	/* An open file description of our own: through the writer's its lock would not show, and
 	 * would live on with us. */
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	own = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	own = fd_beyond_stdio(open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
 	if (own < 0)
 		return -errno;
 	return view_new(own, NULL, ret);

@@ -41,6 +41,9 @@
 /* Slots whose memory is reserved at once: few while there are few. */
 #define CHUNK(n) ((n) <= 256 ? 64u : 256u)
 #define NONE  UINT32_MAX
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 struct slot {
 	uint32_t generation; /* of its present or last group */
@@ -91,7 +94,25 @@ static struct seg_row *row_at(const struct writer *w, char *bank, uint32_t slot)
 	return (void *)(bank + w->rows_offset + (size_t)slot * w->row_stride);
 }
 
-/* Memory for [offset, offset + size) of the file. 0 or -errno. */
+/* Pages that can be written. A disk's filesystem may need more for that than it has reserved, and one
+ * without fallocate(2) may have left a hole: better an error here than a SIGBUS later. */
+static int populate(const struct writer *w, uint64_t offset, uint64_t size)
+{
+	uint64_t from = offset / SEG_PAGE * SEG_PAGE, to = seg_round(offset + size, SEG_PAGE);
+
+	if (madvise((char *)w->header + from, to - from, MADV_POPULATE_WRITE) == 0)
+		return 0;
+	switch (errno) {
+	case EINVAL: /* before Linux 5.14 */
+		return 0;
+	case EFAULT: /* what would have been a SIGBUS */
+		return -ENOSPC;
+	default:
+		return -errno;
+	}
+}
+
+/* Memory for [offset, offset + size) of the file, which is mapped. 0 or -errno. */
 static int reserve_bytes(const struct writer *w, uint64_t offset, uint64_t size)
 {
 	int r;
@@ -99,7 +120,7 @@ static int reserve_bytes(const struct writer *w, uint64_t offset, uint64_t size)
 	do /* gives the error; EINTR: a tmpfs begins anew when a signal comes */
 		r = posix_fallocate(w->file.fd, (off_t)offset, (off_t)size);
 	while (r == EINTR);
-	return -r;
+	return r ? -r : populate(w, offset, size);
 }
 
 /* Memory for `size` bytes a slot, of slots from .. to-1, in an array at offset. */
@@ -144,12 +165,8 @@ static int map_file(struct writer *w, const struct writer_options *o, const stru
 	const struct seg_section *s = h->section;
 	uint64_t fixed = s[2].offset; /* header, stats, strings */
 	char *map;
-	int fd, r = reserve_bytes(w, 0, fixed);
+	int fd, r;
 
-	if (r == 0 && o->nhistograms)
-		r = reserve_bytes(w, s[4].offset, s[4].size);
-	if (r)
-		return r;
 	if (h->size > SIZE_MAX / 2)
 		return -ENOMEM;
 	fd = segment_file_reopen(&w->file);
@@ -162,6 +179,11 @@ static int map_file(struct writer *w, const struct writer_options *o, const stru
 		return r;
 	w->header = (void *)map;
 	w->size = h->size;
+	r = reserve_bytes(w, 0, fixed);
+	if (r == 0 && o->nhistograms)
+		r = reserve_bytes(w, s[4].offset, s[4].size);
+	if (r)
+		return r;
 	w->groups_offset = s[2].offset;
 	w->groups = map + s[2].offset;
 	w->banks_offset = s[3].offset;

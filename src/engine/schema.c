@@ -27,6 +27,19 @@ static bool good_family(const char *s)
 	       strcmp(s, "age_us");
 }
 
+static const char *key_of(const char *key, const char *name)
+{
+	return key ? key : name;
+}
+
+/* Whether two numbers of a family can be told apart, by name and by key. */
+static bool differ(const char *family, const char *name, const char *key, const char *family2,
+		   const char *name2, const char *key2)
+{
+	return strcmp(family, family2) ||
+	       (strcmp(name, name2) && strcmp(key_of(key, name), key_of(key2, name2)));
+}
+
 /* Stats of the set that begins at stat i: 1 for one on its own. */
 static unsigned set_size(const struct freshet_schema *in, unsigned i)
 {
@@ -43,13 +56,14 @@ static bool stats_good(const struct freshet_schema *in)
 	for (unsigned i = 0; i < in->nstats; i++) {
 		const struct freshet_stat *s = &in->stats[i];
 
-		if (!good_family(s->family) || !good_name(s->name) ||
+		if (!good_family(s->family) || !good_name(s->name) || (s->key && !*s->key) ||
 		    (s->kind != FRESHET_COUNTER && s->kind != FRESHET_GAUGE) ||
 		    s->unit > FRESHET_BYTES)
 			return false;
 		for (unsigned j = 0; j < i; j++) {
-			if (!strcmp(in->stats[j].family, s->family) &&
-			    !strcmp(in->stats[j].name, s->name))
+			const struct freshet_stat *t = &in->stats[j];
+
+			if (!differ(s->family, s->name, s->key, t->family, t->name, t->key))
 				return false;
 			/* a set stands together */
 			if (s->set && in->stats[j].set == s->set &&
@@ -67,17 +81,22 @@ static bool histograms_good(const struct freshet_schema *in)
 	for (unsigned i = 0; i < in->nhistograms; i++) {
 		const struct freshet_histogram *h = &in->histograms[i];
 
-		if (!good_family(h->family) || !good_name(h->name) || h->unit > FRESHET_BYTES ||
+		if (!good_family(h->family) || !good_name(h->name) || (h->key && !*h->key) ||
+		    h->unit > FRESHET_BYTES ||
 		    freshet_buckets(h->precision, h->lowest, h->highest) == 0)
 			return false;
-		for (unsigned j = 0; j < in->nstats; j++)
-			if (!strcmp(in->stats[j].family, h->family) &&
-			    !strcmp(in->stats[j].name, h->name))
+		for (unsigned j = 0; j < in->nstats; j++) {
+			const struct freshet_stat *t = &in->stats[j];
+
+			if (!differ(h->family, h->name, h->key, t->family, t->name, t->key))
 				return false;
-		for (unsigned j = 0; j < i; j++)
-			if (!strcmp(in->histograms[j].family, h->family) &&
-			    !strcmp(in->histograms[j].name, h->name))
+		}
+		for (unsigned j = 0; j < i; j++) {
+			const struct freshet_histogram *t = &in->histograms[j];
+
+			if (!differ(h->family, h->name, h->key, t->family, t->name, t->key))
 				return false;
+		}
 	}
 	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening and closing a tree (tree.h). */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -328,6 +329,8 @@ int freshet_place(const char *name, const char *runtime_dir, char *buf, size_t s
 
 	if (!name || strchr(name, '/'))
 		return -EINVAL;
+	if (strlen(name) > NAME_MAX - strlen(".lock")) /* which lies beside it */
+		return -ENAMETOOLONG;
 	r = where_segment_in(name, runtime_dir, buf, size);
 	if (r)
 		return r;

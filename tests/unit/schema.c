@@ -138,6 +138,29 @@ TEST(families_that_json_has_already)
 	}
 }
 
+TEST(each_key_once)
+{
+	reset(3, 2);
+	stats[0].family = stats[1].family = "w";
+	stats[0].key = stats[1].key = "a";
+	EXPECT_EQ(open_it(), -EINVAL);
+	stats[1].key = "b";
+	EXPECT_EQ(open_it(), 0);
+	stats[1].key = stats[0].name; /* stats[0] has another key than its name */
+	EXPECT_EQ(open_it(), 0);
+	stats[0].key = NULL;
+	EXPECT_EQ(open_it(), -EINVAL);
+	reset(3, 2);
+	histograms[0].family = stats[0].family;
+	histograms[0].key = stats[0].name;
+	EXPECT_EQ(open_it(), -EINVAL);
+	histograms[0].key = "";
+	EXPECT_EQ(open_it(), -EINVAL);
+	histograms[0].key = NULL;
+	stats[1].key = "";
+	EXPECT_EQ(open_it(), -EINVAL);
+}
+
 TEST(each_name_once)
 {
 	reset(3, 2);

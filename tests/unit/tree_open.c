@@ -3,7 +3,9 @@
  * close. */
 #include "unit/tree_help.h"
 
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -83,6 +85,44 @@ TEST(bad_paths)
 	EXPECT_EQ(access(path, F_OK), -1);
 	EXPECT_EQ(chmod(dir, 0700), 0);
 	free(none);
+	EXPECT_EQ(rmdir(dir), 0);
+	free(path);
+	free(dir);
+}
+
+/* With standard input, output and error closed, none of them becomes a file of the tree's. */
+static int opens_without_stdio(void *path)
+{
+	struct freshet_tree *tree;
+	struct freshet_view *view;
+	int r;
+
+	for (int fd = 0; fd < 3; fd++)
+		close(fd);
+	r = freshet_open(path, &tree_schema, NULL, &tree);
+	if (r == 0)
+		r = freshet_attach(path, &view);
+	for (int fd = 0; fd < 3; fd++)
+		if (fcntl(fd, F_GETFD) >= 0)
+			return 100 + fd;
+	return -r;
+}
+
+static int opens_beyond_the_limit(void *path)
+{
+	const struct rlimit limit = { 8192, 8192 };
+
+	return setrlimit(RLIMIT_FSIZE, &limit) ? 1 : -open_again(path);
+}
+
+TEST(descriptors_and_limits)
+{
+	char *dir = help_dir(), *path = help_path(dir, "segment");
+
+	EXPECT_EQ(in_child(opens_without_stdio, path), 0);
+	EXPECT_EQ(open_again(path), 0);
+	EXPECT_EQ(in_child(opens_beyond_the_limit, path), EFBIG);
+	EXPECT_EQ(in_child(opens_beyond_the_limit, NULL), EFBIG);
 	EXPECT_EQ(rmdir(dir), 0);
 	free(path);
 	free(dir);
