@@ -5,7 +5,7 @@
  * on when the producer has stopped or died: ask whether it lives.
  *
  *   cc -O2 reader.c -o reader $(pkg-config --cflags --libs freshet)
- *   ./reader /run/freshet/words /acme
+ *   ./reader FILE /acme     FILE as watched.c prints it: /run/freshet/words, if root runs that
  */
 #include <freshet/freshet.h>
 
