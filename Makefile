@@ -27,7 +27,7 @@ check:
 	tools/check $(CHECK_ARGS)
 
 install: all
-	$(if $(PREFIX),meson configure build -Dprefix=$(PREFIX))
+	meson configure build -Dprefix=$(or $(PREFIX),/usr/local)
 	meson install -C build $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
 	$(if $(DESTDIR),,-ldconfig)
 

@@ -134,7 +134,8 @@ static int attach(const char *file, const struct open_options *options, struct o
 	int r = open_view_attach(file, &ret->view);
 
 	if (r < 0) {
-		snprintf(reason, REASON_SIZE, "%s", segments_error(r));
+		snprintf(reason, REASON_SIZE, "%s%s", segments_error(r),
+			 r == -ENOENT ? "; freshet ls --segments lists those that there are" : "");
 		return r;
 	}
 	r = -ESTALE;

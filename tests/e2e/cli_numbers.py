@@ -246,7 +246,7 @@ def a_segment_named_has_paths_of_its_own():
               "other")
         fails(1, "^freshet: /a/../a: a path may not have", "show", "/a/../a", "--segment", "other")
         expect(other.process.poll() is None, "serve lives")
-    fails(1, "^freshet: .*/other: no such segment\n$", "show", "/", "--segment", "other")
+    fails(1, "^freshet: .*/other: no such segment; freshet ls --segments lists .*\n$", "show", "/", "--segment", "other")
 
 
 @test
