@@ -426,7 +426,7 @@ ON_BOTH(committed_after_the_flush)
 	freshet_close(tree);
 }
 
-#if FRESHET_HAVE_RSEQ
+#if FRESHET_HAVE_RSEQ && !defined(FALLBACK_ALONE)
 /* A flush in a thread that may not call membarrier(2). Its flip stays. */
 static void *flush_without_barrier(void *tree)
 {
