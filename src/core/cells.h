@@ -126,7 +126,6 @@ struct cells {
 	uint32_t cell_size;
 	uint32_t dirty_row;
 	uint32_t nparts;
-	uint32_t nhistograms;
 	uint32_t max_groups;
 	const struct seg_part *parts; /* private copy */
 };

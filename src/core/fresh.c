@@ -113,7 +113,6 @@ struct fresh_read {
 	struct freshet_group group;
 	uint32_t first, count;
 	uint64_t *values;
-	uint64_t present;
 	struct freshet_moment moment;
 };
 

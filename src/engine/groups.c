@@ -171,7 +171,6 @@ static int make_node(struct freshet_tree *t, uint32_t parent, const char *name, 
 		link_node(t, slot);
 	}
 	begin_life(t, slot);
-	t->ngroups++;
 	t->shape_changed = true;
 	*ret = slot;
 	return 0;
@@ -311,7 +310,6 @@ static bool bury(struct freshet_tree *t, uint32_t slot, uint64_t epoch)
 	free(node->name);
 	node->name = NULL;
 	t->ndead--;
-	t->ngroups--;
 	t->shape_changed = true;
 	return true;
 }

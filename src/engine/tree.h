@@ -65,7 +65,7 @@ struct freshet_tree {
 	void *names; /* tree of nodes by parent and name: tsearch(3) */
 	struct writer_node *order; /* for writer_shape() */
 	uint32_t *scratch;         /* by slot: its position in order */
-	uint32_t ngroups, ndead;
+	uint32_t ndead;
 	uint64_t next_id;
 	uint32_t *carried; /* groups of which an update was under way in the last flush */
 	uint32_t ncarried;

@@ -67,6 +67,30 @@ static int mark(const struct freshet_tree *t, const struct freshet_handle *h)
 			 1ull << group % 64, word_at(t, (uint32_t)slot, group));
 	return 0;
 }
+
+/* Adds n to a word of the cell or, if count is more than 1, to the set that begins there. 0; 1: it
+ * takes a fallback slot; -ENOENT. */
+static int by_sequence(const struct freshet_tree *t, const struct freshet_handle *h, unsigned word,
+		       unsigned count, const int64_t *n)
+{
+	int r;
+
+	for (unsigned i = 0; t->rseq && i < MAX_ABORTS; i++) {
+		if (count > 1 ? freshet_seq_set(h, word, count, n) :
+				freshet_seq_add(h, word, (uint64_t)n[0]))
+			return 0;
+		r = mark(t, h);
+		if (r)
+			return r;
+	}
+	return 1;
+}
+#else
+static int by_sequence(const struct freshet_tree *t, const struct freshet_handle *h, unsigned word,
+		       unsigned count, const int64_t *n)
+{
+	return 1;
+}
 #endif
 
 /* A fallback slot, held for the group; or -1. */
@@ -136,20 +160,12 @@ static void add(uint64_t *word, uint64_t n)
 static int add_word(const struct freshet_tree *t, const struct freshet_handle *h, unsigned word,
 		    uint64_t n)
 {
+	const int64_t amount = (int64_t)n;
 	uint64_t *cell;
-	int slot, r;
+	int slot, r = by_sequence(t, h, word, 1, &amount);
 
-#if FRESHET_HAVE_RSEQ
-	for (unsigned i = 0; t->rseq && i < MAX_ABORTS; i++) {
-		if (freshet_seq_add(h, word, n))
-			return 0;
-		r = mark(t, h);
-		if (r < 0)
-			return r;
-		if (r)
-			break;
-	}
-#endif
+	if (r <= 0)
+		return r;
 	r = begin(t, h, &slot, &cell);
 	if (r)
 		return r;
@@ -225,17 +241,9 @@ int freshet_add_set_slow(const struct freshet_handle *h, unsigned first, unsigne
 	if (count < 2 || t->schema.set[first].count != count)
 		return -EINVAL;
 	offset = t->schema.set[first].offset;
-#if FRESHET_HAVE_RSEQ
-	for (unsigned i = 0; t->rseq && i < MAX_ABORTS; i++) {
-		if (freshet_seq_set(h, offset, count, n))
-			return 0;
-		r = mark(t, h);
-		if (r < 0)
-			return r;
-		if (r)
-			break;
-	}
-#endif
+	r = by_sequence(t, h, offset, count, n);
+	if (r <= 0)
+		return r;
 	r = begin(t, h, &slot, &cell);
 	if (r)
 		return r;

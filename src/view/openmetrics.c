@@ -20,46 +20,38 @@ static const char *const unit_names[] = {
 	[FRESHET_BYTES] = "bytes",
 };
 
-void metrics_escape(struct buf *out, const char *value, bool *exact)
+/* *exact becomes false when something was replaced. */
+static void escape(struct buf *out, const char *text, bool quotes, bool *exact)
 {
-	size_t len = strlen(value);
+	size_t len = strlen(text);
 
 	for (size_t i = 0, n; i < len; i += n) {
-		n = utf8_char(value + i, len - i);
+		n = utf8_char(text + i, len - i);
 		if (!n) {
 			buf_str(out, UTF8_REPLACEMENT);
 			*exact = false;
 			n = 1;
-		} else if (value[i] == '\n') {
+		} else if (text[i] == '\n') {
 			buf_str(out, "\\n");
 		} else {
-			if (value[i] == '"' || value[i] == '\\')
+			if (text[i] == '\\' || (text[i] == '"' && quotes))
 				buf_char(out, '\\');
-			buf_add(out, value + i, n);
+			buf_add(out, text + i, n);
 		}
 	}
+}
+
+void metrics_escape(struct buf *out, const char *value, bool *exact)
+{
+	escape(out, value, true, exact);
 }
 
 /* HELP texts: text format escapes backslash and newline, OpenMetrics the quote too. */
 static void add_help(struct buf *out, enum metrics_format format, const char *help)
 {
-	size_t len = strlen(help);
+	bool exact;
 
-	for (size_t i = 0, n; i < len; i += n) {
-		n = utf8_char(help + i, len - i);
-		if (!n) {
-			buf_str(out, UTF8_REPLACEMENT);
-			n = 1;
-			continue;
-		}
-		if (help[i] == '\n') {
-			buf_str(out, "\\n");
-			continue;
-		}
-		if (help[i] == '\\' || (help[i] == '"' && format == METRICS_OPENMETRICS))
-			buf_char(out, '\\');
-		buf_add(out, help + i, n);
-	}
+	escape(out, help, format == METRICS_OPENMETRICS, &exact);
 }
 
 void metrics_family(struct buf *out, enum metrics_format format, const char *name,
