@@ -15,6 +15,10 @@ struct bench {
 	int (*run)(bool quick);
 	bool cgroups; /* makes some */
 	const char *what;
+	/* Its own options: each takes a value, which option() gets. 0, or -1 after a message. */
+	const struct option *options;
+	int (*option)(const char *name, const char *value);
+	const char *help; /* of them, lines */
 };
 
 static const struct bench benches[] = {
@@ -23,6 +27,11 @@ static const struct bench benches[] = {
 	{ "update", bench_update, false,
 	  "updating a program's numbers, beside other ways to count" },
 	{ "read", bench_read, false, "reading a program's numbers" },
+	{ "designs", bench_designs, false, "the designs of the debate, side by side" },
+	{ "hammer", bench_hammer, true, "many pollers of this kernel's cgroups, in several ways" },
+	{ "barriers", bench_barriers, false, "what fences, atomics and masked interrupts cost" },
+	{ "timeline", bench_timeline, false, "who runs and who waits, simulated exactly",
+	  timeline_options, timeline_option, timeline_help },
 };
 #define NBENCHES (sizeof(benches) / sizeof(benches[0]))
 
@@ -32,13 +41,16 @@ static bool quick, json;
 static void usage(FILE *to)
 {
 	fprintf(to, "Usage: freshet-bench NAME [--quick] [--json]\n"
-		    "Measures Freshet. pass and scrape make cgroups and remove them, and need "
-		    "root.\n\n");
+		    "Measures Freshet. pass, scrape and hammer make cgroups and remove "
+		    "them, and need root.\n\n");
 	for (size_t i = 0; i < NBENCHES; i++)
-		fprintf(to, "  %-8s %s\n", benches[i].name, benches[i].what);
-	fprintf(to, "\n  --quick  fewer rounds, at most 45 s\n"
+		fprintf(to, "  %-9s %s\n", benches[i].name, benches[i].what);
+	fprintf(to, "\n  --quick  fewer rounds, at most 50 s\n"
 		    "  --json   the result as JSON\n"
 		    "  --help, --version\n");
+	for (size_t i = 0; i < NBENCHES; i++)
+		if (benches[i].help)
+			fprintf(to, "\nOf %s:\n%s", benches[i].name, benches[i].help);
 }
 
 static int run_chosen(void)
@@ -57,25 +69,53 @@ static int hint(void)
 	return EXIT_USAGE;
 }
 
+static const struct bench *find_bench(const char *name)
+{
+	for (size_t i = 0; i < NBENCHES; i++)
+		if (!strcmp(name, benches[i].name))
+			return &benches[i];
+	return NULL;
+}
+
+enum { QUICK = 256, JSON, VERSION, OWN };
+#define COMMON_OPTIONS                                                              \
+	{ "quick", no_argument, NULL, QUICK }, { "json", no_argument, NULL, JSON }, \
+		{ "help", no_argument, NULL, 'h' },                                 \
+	{                                                                           \
+		"version", no_argument, NULL, VERSION                               \
+	}
+#define MAX_OWN 16
+
+/* The common options, and those of the bench that argv[1] names, if it does. */
+static const struct option *options_for(const struct bench *b)
+{
+	static struct option all[4 + MAX_OWN + 1] = { COMMON_OPTIONS };
+
+	for (size_t i = 0; b && b->options && b->options[i].name && i < MAX_OWN; i++) {
+		all[4 + i] = b->options[i];
+		all[4 + i].val = OWN;
+	}
+	return all;
+}
+
 int main(int argc, char **argv)
 {
-	enum { QUICK = 256, JSON, VERSION };
-	static const struct option options[] = {
-		{ "quick", no_argument, NULL, QUICK },
-		{ "json", no_argument, NULL, JSON },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, VERSION },
-		{ 0 },
-	};
-	int c;
+	const struct option *options;
+	int c, index;
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	chosen = argc > 1 ? find_bench(argv[1]) : NULL;
+	options = options_for(chosen);
+	while ((c = getopt_long(argc, argv, "h", options, &index)) != -1) {
 		switch (c) {
 		case QUICK:
 			quick = true;
 			break;
 		case JSON:
 			json = true;
+			break;
+		case OWN:
+			if (chosen->option(options[index].name, optarg))
+				return hint();
 			break;
 		case 'h':
 			usage(stdout);
@@ -91,9 +131,7 @@ int main(int argc, char **argv)
 		fprintf(stderr, "freshet-bench: name one bench\n");
 		return hint();
 	}
-	for (size_t i = 0; i < NBENCHES; i++)
-		if (!strcmp(argv[optind], benches[i].name))
-			chosen = &benches[i];
+	chosen = find_bench(argv[optind]);
 	if (!chosen) {
 		fprintf(stderr, "freshet-bench: no bench '%s'\n", argv[optind]);
 		return hint();

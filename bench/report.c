@@ -2,6 +2,7 @@
 /* Implements report.h. */
 #include "report.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,20 +14,30 @@
 #include "base/buf.h"
 #include "view/json.h"
 
-#define MAX_ROWS   256
-#define MAX_VALUES 12
+#define MAX_ROWS   2048
+#define MAX_VALUES 32
+#define MAX_ARRAY  16
+#define MAX_LINES  128
+#define MAX_POINTS 64
 #define MAX_BARS   32
 #define MAX_NOTES  40
 
 struct value {
 	const char *key;
-	const char *text; /* NULL: a number */
-	double number;
+	const char *text; /* NULL: numbers */
+	double number[MAX_ARRAY];
+	int count; /* of them; 0: one, which is no array */
 	int decimals;
 };
 
 struct row {
 	struct value value[MAX_VALUES];
+	int count;
+};
+
+struct line {
+	const char *plot, *name;
+	double x[MAX_POINTS], y[MAX_POINTS];
 	int count;
 };
 
@@ -44,6 +55,8 @@ static struct {
 	double load;
 	struct row row[MAX_ROWS];
 	int rows;
+	struct line line[MAX_LINES];
+	int lines;
 	struct bar bar[MAX_BARS];
 	int bars;
 	char note[MAX_NOTES][320];
@@ -115,8 +128,32 @@ void report_number(const char *key, double value, int decimals)
 {
 	struct value *v = next_value(key);
 
-	v->number = value;
+	v->number[0] = value;
 	v->decimals = decimals;
+}
+
+void report_numbers(const char *key, const double *values, int count, int decimals)
+{
+	struct value *v = next_value(key);
+
+	if (count > MAX_ARRAY)
+		abort();
+	memcpy(v->number, values, (size_t)count * sizeof(*values));
+	v->count = count;
+	v->decimals = decimals;
+}
+
+void report_line(const char *plot, const char *name, const double *x, const double *y, int count)
+{
+	struct line *l = &report.line[report.lines];
+
+	if (report.lines++ == MAX_LINES || count > MAX_POINTS)
+		abort();
+	l->plot = plot;
+	l->name = name;
+	memcpy(l->x, x, (size_t)count * sizeof(*x));
+	memcpy(l->y, y, (size_t)count * sizeof(*y));
+	l->count = count;
 }
 
 void report_bar(enum report_bar kind, double value, double limit, const char *unit,
@@ -152,17 +189,50 @@ static bool bar_met(const struct bar *b)
 	return b->kind == BAR_BELOW ? b->value < b->limit : b->value >= b->limit;
 }
 
+static void print_number(struct buf *out, double number, int decimals, bool json)
+{
+	if (isfinite(number))
+		buf_printf(out, "%.*f", decimals, number);
+	else
+		buf_str(out, json ? "null" : "-");
+}
+
 static void print_value(struct buf *out, const struct value *v, bool json)
 {
-	if (v->text && json)
+	if (v->text && json) {
 		json_string(out, v->text);
-	else if (v->text)
+	} else if (v->text) {
 		buf_str(out, v->text);
-	else
-		buf_printf(out, "%.*f", v->decimals, v->number);
+	} else if (v->count == 0) {
+		print_number(out, v->number[0], v->decimals, json);
+	} else {
+		for (int i = 0; i < v->count; i++) {
+			buf_str(out, i ? "," : json ? "[" : "");
+			print_number(out, v->number[i], v->decimals, json);
+		}
+		if (json)
+			buf_char(out, ']');
+	}
 }
 
 /* ---- JSON ---- */
+
+static void print_lines(struct buf *out)
+{
+	buf_str(out, "],\n\"lines\":[");
+	for (int i = 0; i < report.lines; i++) {
+		const struct line *l = &report.line[i];
+
+		buf_str(out, i ? ",\n{\"plot\":" : "\n{\"plot\":");
+		json_string(out, l->plot);
+		buf_str(out, ",\"line\":");
+		json_string(out, l->name);
+		buf_str(out, ",\"points\":[");
+		for (int k = 0; k < l->count; k++)
+			buf_printf(out, "%s[%.6g,%.6g]", k ? "," : "", l->x[k], l->y[k]);
+		buf_str(out, "]}");
+	}
+}
 
 static void print_json(struct buf *out)
 {
@@ -183,6 +253,7 @@ static void print_json(struct buf *out)
 		}
 		buf_char(out, '}');
 	}
+	print_lines(out);
 	buf_str(out, "],\n\"bars\":[");
 	for (int i = 0; i < report.bars; i++) {
 		const struct bar *b = &report.bar[i];

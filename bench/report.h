@@ -11,10 +11,20 @@
 /* Describes the machine; says on stderr when it is busy. bench: its name. */
 void report_begin(const char *bench);
 
-/* A row begins; then its values in order. Keys and texts are copied by pointer. */
+/* A row begins; then its values in order, at most 32. Keys and texts are copied by pointer. A number
+ * that is not finite is one that could not be had: null, or "-" in tables. */
 void report_row(void);
 void report_text(const char *key, const char *value);
 void report_number(const char *key, double value, int decimals);
+
+/* An array of numbers. */
+void report_numbers(const char *key, const double *values, int count, int decimals);
+
+/*
+ * What a plot draws and no table shows, in the JSON alone: the points (x, y) of the line that is
+ * called `line`, in the plot that is called `plot`. Texts are copied by pointer; points are copied.
+ */
+void report_line(const char *plot, const char *line, const double *x, const double *y, int count);
 
 enum report_bar { BAR_BELOW, BAR_AT_LEAST };
 /* unit: what stands behind the numbers ("x", " %", " ms"). */
