@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A spinlock that may time how long it is held.
+ *
+ * The kernel's spins because its holder cannot be interrupted; here the holder can, and whoever
+ * waits lets others run after a while, or 2 CPUs would spend whole time slices waiting for a thread
+ * that has none. Works between processes that share its memory.
+ */
+#ifndef FRESHET_BENCH_SPIN_H
+#define FRESHET_BENCH_SPIN_H
+
+#include <sched.h>
+#include <stdint.h>
+
+#include "base/atomics.h"
+#include "base/clock.h"
+
+#define SPIN_TRIES 100u /* some microseconds */
+
+struct spin {
+	_Alignas(128) uint32_t held;
+	uint32_t timing;
+	uint64_t since;   /* of the holder */
+	uint64_t longest; /* of the holder; read by anybody */
+};
+
+/* Waits a moment, the n-th time in a row. */
+static inline void spin_wait(unsigned n)
+{
+	if (n % SPIN_TRIES == SPIN_TRIES - 1)
+		sched_yield();
+	else
+#if defined(__x86_64__) || defined(__i386__)
+		__builtin_ia32_pause();
+#else
+		__asm__ __volatile__("" ::: "memory");
+#endif
+}
+
+static inline void spin_lock(struct spin *l)
+{
+	unsigned tries = 0;
+
+	for (;;) {
+		uint32_t free = 0;
+
+		/* Acquire (and more): pairs with spin_unlock(). */
+		if (!load_relaxed(&l->held) && cas_seq_cst(&l->held, &free, 1))
+			break;
+		spin_wait(tries++);
+	}
+	if (load_relaxed(&l->timing))
+		l->since = clock_ns();
+}
+
+static inline void spin_unlock(struct spin *l)
+{
+	if (load_relaxed(&l->timing) && l->since) {
+		uint64_t ns = clock_ns() - l->since;
+
+		if (ns > load_relaxed(&l->longest))
+			store_relaxed(&l->longest, ns);
+		l->since = 0;
+	}
+	store_release(&l->held, 0); /* pairs with spin_lock() */
+}
+
+/* Starts to time; the longest time that it was held since the last call, ns. */
+static inline uint64_t spin_longest(struct spin *l)
+{
+	uint64_t ns;
+
+	spin_lock(l);
+	ns = l->longest;
+	l->longest = 0;
+	l->since = 0;
+	store_relaxed(&l->timing, 1);
+	spin_unlock(l);
+	return ns;
+}
+
+#endif
