@@ -36,6 +36,7 @@
 #define ACTIVE_STEP 10
 #define PAUSE_NS    (5 * NSEC_PER_MSEC)
 #define WARMUPS     4
+#define MAX_SIZES   6
 #define SETTLE_NS   (2500 * NSEC_PER_MSEC) /* then a pass takes the tree for unchanged */
 
 /* The cgroups of one size, and everything that reads them. */
@@ -288,10 +289,10 @@ static int check_values(struct field *f)
 	return err ? -1 : active;
 }
 
-static int measure_methods(struct field *f, int rounds)
+/* Rows of all methods, and their medians, ns a cgroup. */
+static int time_methods(struct field *f, int rounds, double *cold, double *warm)
 {
 	struct measured *m = calloc(NMETHODS, sizeof(*m));
-	double cold[NMETHODS], warm[NMETHODS];
 	int n = f->flush ? NMETHODS : BPF_FLUSH, failed = !m;
 	unsigned others;
 
@@ -305,7 +306,36 @@ static int measure_methods(struct field *f, int rounds)
 		report_number("cold_ns", cold[i], 1);
 	}
 	free(m);
-	if (failed)
+	if (!failed && others)
+		report_note("%u cgroups: others made about %u cgroups meanwhile, so that many "
+			    "passes of bpf "
+			    "read what removed cgroups left, too, as those of bpf-ledger do.",
+			    f->count, others);
+	return failed;
+}
+
+/* What the plot shows of one size after the other: ns of a whole pass. */
+struct curve {
+	double cgroups[MAX_SIZES], ns[BPF + 1][MAX_SIZES];
+	int count;
+};
+
+static int add_point(struct curve *c, struct field *f, int rounds, double *cold, double *warm)
+{
+	if (time_methods(f, rounds, cold, warm) != 0)
+		return 1;
+	c->cgroups[c->count] = f->count;
+	for (int i = OPEN; i <= BPF; i++)
+		c->ns[i][c->count] = warm[i] * f->count;
+	c->count++;
+	return 0;
+}
+
+static int measure_methods(struct field *f, int rounds, struct curve *c)
+{
+	double cold[NMETHODS], warm[NMETHODS];
+
+	if (add_point(c, f, rounds, cold, warm) != 0)
 		return 1;
 	report_bar(BAR_AT_LEAST, warm[OPEN] / warm[BPF], 25, "x",
 		   "%u cgroups: bpf cheaper than open, by", f->count);
@@ -314,11 +344,6 @@ static int measure_methods(struct field *f, int rounds)
 	report_note(
 		"%u cgroups, cold caches (cold_ns): bpf %.1fx cheaper than open, %.1fx than pread.",
 		f->count, cold[OPEN] / cold[BPF], cold[PREAD] / cold[BPF]);
-	if (others)
-		report_note("%u cgroups: others made about %u cgroups meanwhile, so that many "
-			    "passes of bpf "
-			    "read what removed cgroups left, too, as those of bpf-ledger do.",
-			    f->count, others);
 	return 0;
 }
 
@@ -391,7 +416,23 @@ static int measure_segment(struct field *f, int samples)
 	return 0;
 }
 
-static int bench_size(uint32_t count, bool quick)
+/* A size of which nothing but the methods' cost is asked. */
+static int bench_point(uint32_t count, struct curve *c)
+{
+	double cold[NMETHODS], warm[NMETHODS];
+	struct field f;
+	int failed;
+
+	procs_pin(0, procs_first_cpu());
+	if (field_make(&f, count) != 0)
+		return 1;
+	failed = add_point(c, &f, count > 1000 ? 15 : 50, cold, warm);
+	field_free(&f);
+	procs_unpin();
+	return failed;
+}
+
+static int bench_size(uint32_t count, bool quick, struct curve *c)
 {
 	struct field f;
 	int active, failed;
@@ -399,7 +440,7 @@ static int bench_size(uint32_t count, bool quick)
 	procs_pin(0, procs_first_cpu());
 	if (field_make(&f, count) != 0)
 		return 1;
-	failed = measure_methods(&f, quick ? 15 : 200);
+	failed = measure_methods(&f, quick ? 15 : 200, c);
 	active = failed ? -1 : check_values(&f);
 	failed = active < 0 || measure_churn(&f, quick ? 20 : 100) ||
 		 measure_segment(&f, quick ? 200 : 500) ||
@@ -452,6 +493,20 @@ out:
 	return failed;
 }
 
+/* All sizes; a quick run has two. */
+static int bench_sizes(bool quick)
+{
+	struct curve c = { 0 };
+	int failed;
+
+	failed = (!quick && (bench_point(10, &c) || bench_point(100, &c))) ||
+		 bench_size(300, quick, &c) || (!quick && bench_point(1000, &c)) ||
+		 bench_size(3000, quick, &c) || (!quick && bench_point(10000, &c));
+	for (int i = OPEN; i <= BPF; i++)
+		report_line("pass-cost", methods[i].name, c.cgroups, c.ns[i], c.count);
+	return failed;
+}
+
 int bench_pass(bool quick)
 {
 	report_note(
@@ -462,5 +517,5 @@ int bench_pass(bool quick)
 	if (procs_first_cpu() == procs_last_cpu())
 		report_note(
 			"One CPU only: what should run beside the measured code ran between it.");
-	return bench_size(300, quick) || bench_size(3000, quick) || serve(10000, quick);
+	return bench_sizes(quick) || serve(10000, quick);
 }
