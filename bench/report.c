@@ -228,8 +228,10 @@ static void print_lines(struct buf *out)
 		buf_str(out, ",\"line\":");
 		json_string(out, l->name);
 		buf_str(out, ",\"points\":[");
-		for (int k = 0; k < l->count; k++)
-			buf_printf(out, "%s[%.6g,%.6g]", k ? "," : "", l->x[k], l->y[k]);
+		for (int k = 0, printed = 0; k < l->count; k++)
+			if (isfinite(l->x[k]) && isfinite(l->y[k]))
+				buf_printf(out, "%s[%.6g,%.6g]", printed++ ? "," : "", l->x[k],
+					   l->y[k]);
 		buf_str(out, "]}");
 	}
 }

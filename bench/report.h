@@ -22,7 +22,8 @@ void report_numbers(const char *key, const double *values, int count, int decima
 
 /*
  * What a plot draws and no table shows, in the JSON alone: the points (x, y) of the line that is
- * called `line`, in the plot that is called `plot`. Texts are copied by pointer; points are copied.
+ * called `line`, in the plot that is called `plot`. Texts are copied by pointer; points are copied,
+ * but those that could not be had, of which a number is not finite.
  */
 void report_line(const char *plot, const char *line, const double *x, const double *y, int count);
 
