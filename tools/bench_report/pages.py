@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: MIT
+"""The pages: one for each bench, and the index. All is made from Results, which are what a
+directory's NAME.csv (the rows) and NAME.json (the rest) hold."""
+import collections
+import json
+import os
+import re
+
+from . import plots, tables
+
+BENCHES = {
+    "pass": "reading every cgroup's CPU numbers, each way",
+    "scrape": "what `freshet serve` costs, and how fast it answers",
+    "update": "what an update costs, beside other counters",
+    "read": "what a read of a program's tree costs",
+    "designs": "every design of the debate, side by side",
+    "hammer": "polling hard beside work in the cgroups, on the real kernel",
+    "barriers": "what fences, atomics and masked interrupts cost",
+    "timeline": "who runs and who waits, simulated exactly",
+}
+MARK = "<!-- Made by `make bench` (tools/bench-report): do not edit. -->"
+ROWS_SHOWN, ROWS_FOLDED = 60, 100
+
+# date: when its run began, UTC. arguments: beside --json. commit: of the tree it was built from.
+Run = collections.namedtuple("Run", "date seconds arguments commit")
+
+
+class Result:
+    """One bench: its last complete run, and what failed since, if something did."""
+
+    def __init__(self, name, run=None, rows=(), report=None, failed=None):
+        self.name, self.run, self.rows, self.failed = name, run, list(rows), failed
+        self.report = report or {}  # machine, lines, bars, notes
+
+    def svgs(self):
+        """File names by plot, in the order of the bench."""
+        return {plot: (plot if plot.startswith(self.name) else f"{self.name}-{plot}") + ".svg"
+                for plot in dict.fromkeys(line["plot"] for line in self.report.get("lines", []))}
+
+
+def load(directory, name):
+    """None: there is nothing of that bench."""
+    try:
+        with open(os.path.join(directory, name + ".json"), encoding="utf-8") as f:
+            kept = json.load(f)
+    except FileNotFoundError:
+        return None
+    failed = kept.pop("failed", None)
+    if "run" not in kept:
+        return Result(name, failed=failed)
+    with open(os.path.join(directory, name + ".csv"), encoding="utf-8", newline="") as f:
+        rows = tables.from_csv(f.read())
+    return Result(name, Run(**kept.pop("run")), rows, kept, failed)
+
+
+def save(directory, result):
+    """NAME.json, an item a line, and NAME.csv if there was a complete run."""
+    kept = {"failed": result.failed} if result.failed else {}
+    if result.run:
+        kept.update(run=result.run._asdict(), **result.report)
+        write(directory, result.name + ".csv", tables.to_csv(result.rows))
+
+    def dump(value):
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+    def items(value):
+        return "[\n" + ",\n".join(map(dump, value)) + "]" if isinstance(value, list) else dump(value)
+
+    write(directory, result.name + ".json",
+          "{" + ",\n".join(f"{dump(key)}:{items(value)}" for key, value in kept.items()) + "}\n")
+
+
+def write(directory, name, text):
+    with open(os.path.join(directory, name), "w", encoding="utf-8", newline="") as f:
+        f.write(text)
+
+
+def machine(result):
+    m = result.report["machine"]
+    return f"{m['cpu']}, {m['cpus']} CPUs, Linux {m['kernel']}"
+
+
+def took(seconds):
+    return f"{seconds} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+def bars(results, names):
+    rows = []
+    for result in results:
+        for bar in result.report.get("bars", []):
+            kind = "below" if "below" in bar else "at_least"
+            rows.append([*([result.name] if names else []), bar["bar"], trim(bar["value"]),
+                         f"{kind.replace('_', ' ')} {trim(bar[kind])}", "met" if bar["met"] else "NOT met"])
+    if not rows:
+        return "None.\n"
+    heads = [*(["bench"] if names else []), "bar", "measured", "wanted", "result"]
+    return tables.markdown(heads, rows).replace("NOT met", "**NOT met**")
+
+
+def trim(number):
+    """Without .0"""
+    return tables.text_of(int(number) if number == int(number) else number)
+
+
+def pictures(result, level):
+    for plot, file in result.svgs().items():
+        spec = plots.spec(plot)
+        yield f"{level} {spec.title}\n\n![{spec.title}]({file})\n"
+        if spec.caption:
+            yield spec.caption + "\n"
+    if result.name == "timeline":
+        yield f"{level} Who runs and who waits\n\n![Who runs and who waits](timeline.svg)\n"
+
+
+def failure(result):
+    text = f"The run of {result.failed['date']} failed: {result.failed['why']}."
+    return text + (f" What is shown is the run of {result.run.date}." if result.run else "")
+
+
+def page(result):
+    """The Markdown of one bench."""
+    yield f"{MARK}\n\n# {result.name}: {BENCHES[result.name]}\n"
+    if result.failed:
+        yield f"**{failure(result)}**\n"
+    if result.run:
+        busy = result.report["machine"]["load"]
+        command = " ".join(["freshet-bench", result.name, *result.run.arguments])
+        yield (f"`{command}`, {result.run.date}, {took(result.run.seconds)}; {machine(result)}, load "
+               f"{busy} when it began; Freshet {result.run.commit}.\n")
+        yield (f"[All rows as CSV]({result.name}.csv) · [the rest as JSON]({result.name}.json) · "
+               "[how to read this](README.md#how-to-read-it) · [all benches](README.md)\n")
+        yield from pictures(result, "##")
+        for view in tables.VIEWS.get(result.name, []):
+            found = tables.answer(view, result.rows)
+            if found:
+                where = ", ".join(f"{key} {tables.show(value)}" for key, value in found[0].items())
+                yield f"## {view.title}\n"
+                if where:
+                    yield f"With {where}:\n"
+                yield found[1]
+        yield from all_rows(result)
+        if result.report["bars"]:
+            yield "## Bars\n\n" + bars([result], False)
+        if result.report["notes"]:
+            yield "## Notes\n\n" + "\n".join(f"- {escape(n)}" for n in result.report["notes"]) + "\n"
+    else:
+        yield "[All benches](README.md)\n"
+
+
+def all_rows(result):
+    count, folded = len(result.rows), result.name in tables.VIEWS
+    if count == 0:
+        return
+    yield "## All rows\n"
+    if count > ROWS_FOLDED:
+        yield f"{count:,}, in [{result.name}.csv]({result.name}.csv).\n"
+    elif folded or count > ROWS_SHOWN:
+        yield f"<details><summary>{count:,} rows</summary>\n\n{tables.complete(result.rows)}\n</details>\n"
+    else:
+        yield tables.complete(result.rows)
+
+
+def escape(text):
+    return re.sub(r"([\\<>*`\[\]])", r"\\\1", " ".join(text.split()))
+
+
+def index(results):
+    """The Markdown of the README: all benches that there are."""
+    done = [r for r in results if r.run]
+    yield f"{MARK}\n\n# What was measured\n"
+    yield ("`make bench` made this: the tables and plots of `freshet-bench`, rivals included where they "
+           "win. Run it (as root) and see whether your machine says the same.\n")
+    where = list(dict.fromkeys(machine(r) for r in done))
+    dates = sorted(r.run.date for r in done)
+    if done:
+        span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+        yield f"**Machine:** {'; '.join(where)}. **Date:** {span}.\n"
+    rows = []
+    for r in results:
+        met = [bar["met"] for bar in r.report.get("bars", [])]
+        rows.append([f"[{r.name}]({r.name}.md)", BENCHES[r.name]] +
+                    ([r.run.date, took(r.run.seconds) + (" (quick)" if "--quick" in r.run.arguments
+                                                         else ""),
+                      f"{sum(met)} of {len(met)}" if met else "", f"[CSV]({r.name}.csv)"]
+                     if r.run else ["", "", "", ""]) + [failure(r) if r.failed else ""])
+    heads = ["bench", "what", "run", "took", "bars met", "rows", "failed"]
+    if not any(r.failed for r in results):
+        heads, rows = heads[:-1], [row[:-1] for row in rows]
+    yield links(heads, rows)
+    yield "## Bars\n\n" + bars(done, True)
+    yield "## Plots\n"
+    for r in done:
+        yield from pictures(r, "###")
+    yield HOW
+
+
+def links(heads, rows):
+    """A table whose cells are Markdown already."""
+    return "\n".join("| " + " | ".join(row) + " |"
+                     for row in [heads, ["---"] * len(heads), *rows]) + "\n"
+
+
+HOW = """## How to read it
+
+- Figures are medians unless a name says otherwise (`mean`, `max`, `worst`, `p99`); where a table has a
+  spread, it is the distance of the quartiles, in per cent of the median. Methods that are compared took
+  turns within the same run.
+- Compare within a table rather than between machines. On shared cores (virtual machines) the same loop
+  takes up to twice as long from one moment to the next; `load` says whether the machine was busy.
+- A bar is a limit that was set before anything was measured. One that is not met stays in the table.
+- Each page says when its own run was and of which commit. A bench that failed keeps the page of its last
+  complete run, and says so. *Quick* runs have fewer rounds and fewer sizes.
+- In the CSV files an empty field is one that such rows do not have, `nan` a number that could not be had
+  (– on the pages). Plots are drawn from the `lines` of the JSON files. `tools/bench-report --redraw`
+  makes pages and plots from these files again.
+"""
+
+
+def files(results):
+    """All pages and plots, by name; not what Results are kept in, nor timeline.svg."""
+    made = {"README.md": "\n".join(index(results))}
+    for r in results:
+        made[r.name + ".md"] = "\n".join(page(r))
+        for plot, file in r.svgs().items():
+            made[file] = plots.draw(plot, [l for l in r.report["lines"] if l["plot"] == plot])
+    return made
