@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
 /* The kernel's own flush of one cgroup and all below it, as BPF collectors call it before they
- * read; for the row bpf+flush. The kfunc is for tracing programs that may sleep: iter.s/cgroup. */
+ * read; for the rows bpf+flush. The kfunc is for tracing programs that may sleep: iter.s/cgroup. */
 #include "bpf/kernel.h"
 
 char LICENSE[] SEC("license") = "Dual MIT/GPL";
@@ -8,6 +8,8 @@ char LICENSE[] SEC("license") = "Dual MIT/GPL";
 void css_rstat_flush(struct cgroup_subsys_state *css) __ksym;
 
 int flushes;
+unsigned long long usage_ns; /* the cgroup's, as of the last flush */
+unsigned long long user_ns, system_ns; /* of the ticks, before cputime arithmetic */
 
 SEC("iter.s/cgroup")
 int flush_root(struct bpf_iter__cgroup *ctx)
@@ -16,6 +18,9 @@ int flush_root(struct bpf_iter__cgroup *ctx)
 
 	if (cgrp) { /* NULL ends the walk */
 		css_rstat_flush(&cgrp->self);
+		usage_ns = cgrp->bstat.cputime.sum_exec_runtime;
+		user_ns = cgrp->bstat.cputime.utime;
+		system_ns = cgrp->bstat.cputime.stime;
 		flushes++;
 	}
 	return 0;

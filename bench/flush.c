@@ -89,3 +89,12 @@ int flush_run(struct flush *f)
 	close(fd);
 	return n < 0 ? -errno : f->skel->bss->flushes == before + 1 ? 0 : -EIO;
 }
+
+int flush_read(struct flush *f, uint64_t *usage_ns)
+{
+	int err = flush_run(f);
+
+	if (!err)
+		*usage_ns = f->skel->bss->usage_ns;
+	return err;
+}

@@ -3,6 +3,8 @@
 #ifndef FRESHET_BENCH_FLUSH_H
 #define FRESHET_BENCH_FLUSH_H
 
+#include <stdint.h>
+
 struct flush;
 
 /* -errno: this kernel has no such kfunc, or BPF is not allowed. */
@@ -11,5 +13,8 @@ void flush_close(struct flush *f); /* NULL is fine */
 
 /* Flushes the cgroup and all below it. */
 int flush_run(struct flush *f);
+
+/* Flushes, and gives the cgroup's CPU time. */
+int flush_read(struct flush *f, uint64_t *usage_ns);
 
 #endif

@@ -49,6 +49,17 @@ int procs_last_cpu(void)
 	return cpu;
 }
 
+int procs_nth_cpu(unsigned n)
+{
+	int cpu = procs_first_cpu();
+
+	for (n %= (unsigned)CPU_COUNT(allowed()); n; n--)
+		do
+			cpu++;
+		while (!CPU_ISSET(cpu, allowed()));
+	return cpu;
+}
+
 void procs_pin(pid_t pid, int cpu)
 {
 	cpu_set_t set;
@@ -89,16 +100,37 @@ void procs_realtime(int priority)
 	sched_setscheduler(0, (priority ? SCHED_FIFO : SCHED_OTHER) | SCHED_RESET_ON_FORK, &param);
 }
 
+static void die_with(pid_t parent)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		_exit(1);
+}
+
 pid_t procs_fork(void)
 {
 	pid_t parent = getpid(), pid = fork();
 
-	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(1);
-	}
+	if (pid == 0)
+		die_with(parent);
 	return pid;
+}
+
+pid_t procs_fork_into(const char *cgroup)
+{
+	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
+	int dir = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	pid_t parent = getpid();
+	long pid;
+
+	if (dir < 0)
+		return -1;
+	args.cgroup = (uint64_t)dir;
+	pid = syscall(SYS_clone3, &args, sizeof(args));
+	close(dir);
+	if (pid == 0)
+		die_with(parent);
+	return (pid_t)pid;
 }
 
 void procs_kill(pid_t pid)
@@ -118,29 +150,11 @@ void procs_sleep(uint64_t ns)
 		;
 }
 
-/* fork() into a cgroup: much cheaper than moving there, which waits for all CPUs. */
-static pid_t fork_into(const char *cgroup)
-{
-	struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD };
-	int dir = open(cgroup, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	long pid;
-
-	if (dir < 0)
-		return -1;
-	args.cgroup = (uint64_t)dir;
-	pid = syscall(SYS_clone3, &args, sizeof(args));
-	close(dir);
-	return (pid_t)pid;
-}
-
 pid_t procs_burn(const char *cgroup, int cpu)
 {
-	pid_t parent = getpid(), pid = fork_into(cgroup);
+	pid_t pid = procs_fork_into(cgroup);
 
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (getppid() != parent)
-			_exit(1);
 		procs_pin(0, cpu);
 		for (volatile unsigned x = 0;; x = x + 1)
 			;
@@ -152,7 +166,7 @@ pid_t procs_burn(const char *cgroup, int cpu)
 
 static int touch(const char *cgroup)
 {
-	pid_t pid = fork_into(cgroup);
+	pid_t pid = procs_fork_into(cgroup);
 
 	if (pid == 0) {
 		uint64_t end = clock_ns() + TOUCH_NS;

@@ -13,6 +13,7 @@
 /* The first and the last CPU we may run on. The bench measures on the first. */
 int procs_first_cpu(void);
 int procs_last_cpu(void);
+int procs_nth_cpu(unsigned n);      /* number n of those we may run on, from 0, and round again */
 void procs_pin(pid_t pid, int cpu); /* pid 0: the caller */
 void procs_unpin(void);             /* the caller may run everywhere again */
 
@@ -29,6 +30,9 @@ void procs_realtime(int priority);
 
 /* fork(); the child is killed when the caller ends. */
 pid_t procs_fork(void);
+
+/* The same, into a cgroup: much cheaper than moving there, which waits for all CPUs. -1, errno. */
+pid_t procs_fork_into(const char *cgroup);
 
 /* SIGKILL, and waits. */
 void procs_kill(pid_t pid);
