@@ -61,6 +61,7 @@ static struct {
 	int bars;
 	char note[MAX_NOTES][320];
 	int notes;
+	struct buf picture;
 } report;
 
 /* What stands behind "model name" in /proc/cpuinfo; other architectures name it otherwise. */
@@ -182,6 +183,12 @@ void report_note(const char *format, ...)
 	va_start(ap, format);
 	vsnprintf(report.note[report.notes++], sizeof(report.note[0]), format, ap);
 	va_end(ap);
+}
+
+void report_picture(struct buf *text)
+{
+	report.picture = *text;
+	*text = (struct buf)BUF_INIT;
 }
 
 static bool bar_met(const struct bar *b)
@@ -328,6 +335,7 @@ static void print_tables(struct buf *out)
 			   bar_met(b) ? "met" : "NOT met", b->what, b->value, b->unit,
 			   b->kind == BAR_BELOW ? "below" : "at least", b->limit, b->unit);
 	}
+	buf_add(out, report.picture.data, report.picture.len);
 	for (int i = 0; i < report.notes; i++)
 		buf_printf(out, "%s%s\n", i ? "" : "\n", report.note[i]);
 }
@@ -346,5 +354,6 @@ int report_print(bool json)
 		failed = 1;
 	}
 	buf_free(&out);
+	buf_free(&report.picture);
 	return failed;
 }

@@ -8,6 +8,8 @@
 
 #include <stdbool.h>
 
+#include "base/buf.h"
+
 /* Describes the machine; says on stderr when it is busy. bench: its name. */
 void report_begin(const char *bench);
 
@@ -35,6 +37,10 @@ __attribute__((format(printf, 5, 6))) void report_bar(enum report_bar kind, doub
 
 /* A sentence about how it was measured; the text is copied. */
 __attribute__((format(printf, 1, 2))) void report_note(const char *format, ...);
+
+/* Lines that stand between tables and notes, and not in the JSON. Takes what the buffer has. At most
+ * one. */
+void report_picture(struct buf *text);
 
 /* Prints all of it on stdout. 0, or 1 after a message. */
 int report_print(bool json);
