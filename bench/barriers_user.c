@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Implements the user-space half of barriers.h. A turn is a function of its own for each base,
+ * operation and count, made by one macro: what is done how often is a constant, as it is in a program.
+ * A turn of lookups takes every leaf of the tree once, in an order that looks random and is always the
+ * same, so that turns differ in the operations alone.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include <freshet/freshet.h>
+
+#include "barriers.h"
+#include "base/atomics.h"
+#include "base/clock.h"
+#include "loops.h"
+
+#define TENANTS  6u
+#define SERVICES 6u /* a tenant */
+#define TASKS    7u /* a service */
+#define LEAVES   (TENANTS * SERVICES * TASKS)
+#define GROUPS   (TENANTS + TENANTS * SERVICES + LEAVES)
+#define FILES    48u /* times in a turn that the file is opened, or asked for */
+
+static struct {
+	struct freshet_tree *tree;
+	const struct freshet_view *view;
+	struct freshet_handle counted; /* of a leaf, for the operation `rseq` */
+	char path[LEAVES][48];
+	const char *file;
+	sigset_t all, mask;
+} u;
+
+/* Of this thread alone, and nothing else on the same lines. */
+static struct {
+	_Alignas(128) uint64_t word[BARRIERS_MAX];
+} line;
+
+/* ---- the operations, number k in succession ---- */
+
+#define NOTHING(k)  __asm__ __volatile__("" ::: "memory")
+#define FENCE(k)    fence_seq_cst() /* measured: it pairs with nothing, nor does the next */
+#define LOCK_ADD(k) __atomic_fetch_add(&line.word[k], 1, __ATOMIC_RELAXED)
+#define RSEQ(k)     freshet_add(&counted, k, 1)
+#define SIGNAL_MASK(k)                                       \
+	do {                                                 \
+		pthread_sigmask(SIG_BLOCK, &u.all, &u.mask); \
+		pthread_sigmask(SIG_SETMASK, &u.mask, NULL); \
+	} while (0)
+
+#if defined(__x86_64__)
+#define FENCE_BECOMES                             \
+	"which this compiler makes " FENCE_ON_X86 \
+	" (the kernel's smp_mb(): lock add of 0 to the stack)"
+#ifdef __clang__
+#define FENCE_ON_X86 "mfence"
+#else
+#define FENCE_ON_X86 "lock or of 0 to the top of the stack"
+#endif
+#define MFENCE(k) __asm__ __volatile__("mfence" ::: "memory")
+#else
+#define FENCE_BECOMES "sequentially consistent"
+#endif
+
+static const struct barriers_how how[] = {
+	{ "nothing", "the base against itself: how far from 0 says what can be told apart" },
+	{ "asymmetric", "this side of a barrier whose other side calls membarrier(2): the compiler "
+			"moves nothing across, no instruction" },
+	{ "fence", "fence of C11, " FENCE_BECOMES },
+#ifdef MFENCE
+	{ "mfence", "the instruction" },
+#endif
+	{ "lock-add", "atomic addition (x86: lock add), to the next word of a line of the thread's "
+		      "own each" },
+	{ "signal-mask", "pthread_sigmask() that blocks all signals, and one that restores: two "
+			 "system calls" },
+	{ "rseq", "freshet_add(), to the next of a group's counters each: a restartable sequence "
+		  "with one store" },
+};
+
+const struct barriers_how *barriers_user_how(size_t *count)
+{
+	*count = sizeof(how) / sizeof(how[0]);
+	return how;
+}
+
+/* ---- turns ---- */
+
+#define LOOKUPS(op, count)                                                                   \
+	static int lookups_##op##_##count(const struct barrier *b, double *ns)               \
+	{                                                                                    \
+		const struct freshet_handle counted = u.counted;                             \
+		const uint64_t begin = clock_ns();                                           \
+		int err = 0;                                                                 \
+                                                                                             \
+		(void)counted;                                                               \
+		LOOPS_AS_IS                                                                  \
+		for (unsigned i = 0; i < LEAVES; i++) {                                      \
+			struct freshet_group g;                                              \
+			uint64_t value, present;                                             \
+                                                                                             \
+			err |= freshet_find(u.view, u.path[i], &g);                          \
+			BARRIERS_##count(op) err |=                                          \
+				freshet_read_total(u.view, g, 0, 1, &value, &present, NULL); \
+		}                                                                            \
+		*ns = (double)(clock_ns() - begin) / LEAVES;                                 \
+		return err ? -EIO : 0;                                                       \
+	}
+
+#define OPENS(op, count)                                                     \
+	static int opens_##op##_##count(const struct barrier *b, double *ns) \
+	{                                                                    \
+		const struct freshet_handle counted = u.counted;             \
+		const uint64_t begin = clock_ns();                           \
+		int failed = 0;                                              \
+                                                                             \
+		(void)counted;                                               \
+		LOOPS_AS_IS                                                  \
+		for (unsigned i = 0; i < FILES; i++) {                       \
+			int fd = open(u.file, O_RDONLY | O_CLOEXEC);         \
+                                                                             \
+			BARRIERS_##count(op) failed |= close(fd);            \
+		}                                                            \
+		*ns = (double)(clock_ns() - begin) / FILES;                  \
+		return failed ? -EIO : 0;                                    \
+	}
+
+#define TURNS(op, count) LOOKUPS(op, count) OPENS(op, count)
+#define ALL_TURNS(op)    TURNS(op, 1) TURNS(op, 4) TURNS(op, 16)
+
+TURNS(NOTHING, 0)
+ALL_TURNS(NOTHING)
+ALL_TURNS(FENCE)
+#ifdef MFENCE
+ALL_TURNS(MFENCE)
+#endif
+ALL_TURNS(LOCK_ADD)
+ALL_TURNS(SIGNAL_MASK)
+ALL_TURNS(RSEQ)
+
+#define ROW(name, times, run)                           \
+	{                                               \
+		.op = name, .count = times, .turn = run \
+	}
+#define COUNTS(turns, op, name)                                         \
+	ROW(name, 1, turns##_##op##_1), ROW(name, 4, turns##_##op##_4), \
+		ROW(name, 16, turns##_##op##_16)
+
+#ifdef MFENCE
+#define MFENCES(turns, beside) COUNTS(turns, MFENCE, beside "mfence"),
+#else
+#define MFENCES(turns, beside)
+#endif
+
+#define LIST(turns, beside)                                                                \
+	{                                                                                  \
+		ROW(beside "nothing", 1, turns##_NOTHING_0),                               \
+			COUNTS(turns, NOTHING, beside "asymmetric"),                       \
+			COUNTS(turns, FENCE, beside "fence"),                              \
+			MFENCES(turns, beside) COUNTS(turns, LOCK_ADD, beside "lock-add"), \
+			COUNTS(turns, SIGNAL_MASK, beside "signal-mask"),                  \
+			COUNTS(turns, RSEQ, beside "rseq"), /* the last three */           \
+	}
+
+static struct barrier lookups[] = LIST(lookups, ""), opens[] = LIST(opens, "open+");
+
+#define COUNT(list) (sizeof(list) / sizeof((list)[0]))
+
+static const struct barriers families[BARRIERS_USER] = {
+	{ "user", "lookup", ROW("", 0, lookups_NOTHING_0), lookups, COUNT(lookups) },
+	{ "user", "open-close", ROW("", 0, opens_NOTHING_0), opens, COUNT(opens) },
+};
+
+const struct barriers *barriers_user(int family)
+{
+	return &families[family];
+}
+
+int barriers_access(double *ns)
+{
+	const uint64_t begin = clock_ns();
+	int failed = 0;
+
+	for (unsigned i = 0; i < FILES; i++)
+		failed |= access(u.file, F_OK);
+	*ns = (double)(clock_ns() - begin) / FILES;
+	return failed ? -EIO : 0;
+}
+
+/* ---- the tree ---- */
+
+static const struct freshet_stat stats[BARRIERS_MAX] = {
+#define STAT(k) \
+	[k] = { .family = "bench", .name = "n" #k, .help = "Updates.", .kind = FRESHET_COUNTER }
+#define STATS_4(a, b, c, d) STAT(a), STAT(b), STAT(c), STAT(d)
+	STATS_4(0, 1, 2, 3), STATS_4(4, 5, 6, 7), STATS_4(8, 9, 10, 11), STATS_4(12, 13, 14, 15)
+};
+
+static int create(const struct freshet_handle *parent, const char *what, unsigned i,
+		  struct freshet_handle *ret)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%s%u", what, i);
+	return freshet_create(u.tree, parent, name, FRESHET_LATER, ret);
+}
+
+/* The leaf that was made as number i is looked up as number i * STRIDE, modulo their number. */
+#define STRIDE 101u
+
+static int create_groups(void)
+{
+	struct freshet_handle root = freshet_tree_root(u.tree), tenant, service, task;
+	unsigned leaf = 0;
+	int err = 0;
+
+	for (unsigned i = 0; i < TENANTS && !err; i++) {
+		err = create(&root, "tenant", i, &tenant);
+		for (unsigned j = 0; j < SERVICES && !err; j++) {
+			err = create(&tenant, "service", j, &service);
+			for (unsigned k = 0; k < TASKS && !err; k++, leaf++) {
+				err = create(&service, "task", k, &task);
+				snprintf(u.path[leaf * STRIDE % LEAVES], sizeof(u.path[0]),
+					 "/tenant%u/service%u/task%u", i, j, k);
+				u.counted = task;
+			}
+		}
+	}
+	return err ? err : freshet_flush(u.tree); /* makes them visible */
+}
+
+int barriers_user_open(const char *path)
+{
+	const struct freshet_schema schema = { .size = sizeof(schema),
+					       .stats = stats,
+					       .nstats = BARRIERS_MAX };
+	const struct freshet_options options = { .size = sizeof(options),
+						 .producer = "freshet-bench",
+						 .max_groups = GROUPS + 1 };
+	int err = freshet_open(NULL, &schema, &options, &u.tree);
+
+	if (err)
+		return err;
+	u.view = freshet_view_of(u.tree);
+	u.file = path;
+	sigfillset(&u.all);
+	err = create_groups();
+	if (err) {
+		barriers_user_close();
+		return err;
+	}
+	for (unsigned i = 1; i <= 3 && freshet_backend(u.tree) != FRESHET_RSEQ; i++)
+		lookups[COUNT(lookups) - i].turn = opens[COUNT(opens) - i].turn = NULL;
+	return 0;
+}
+
+void barriers_user_close(void)
+{
+	freshet_close(u.tree);
+	u.tree = NULL;
+}
+
+unsigned barriers_groups(void)
+{
+	return GROUPS;
+}
