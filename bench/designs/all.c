@@ -7,6 +7,8 @@
 const struct bench_design *const bench_designs[] = {
 	&design_global_lock,
 	&design_global_lock_nosync,
+	&design_freshet,
+	&design_freshet_fallback,
 	NULL,
 };
 

@@ -6,5 +6,6 @@
 #include "designs/design.h"
 
 extern const struct bench_design design_global_lock, design_global_lock_nosync;
+extern const struct bench_design design_freshet, design_freshet_fallback;
 
 #endif

@@ -9,7 +9,8 @@
  *
  * CPU slots stand for CPUs, of which there can be more than this machine has. Whoever updates "runs
  * on" a slot from enter() to leave(): nobody else updates on it meanwhile, as on a CPU with
- * interrupts masked. Threads that want the same slot take turns.
+ * interrupts masked. Threads that want the same slot take turns. (Where a design lets several threads
+ * update on one slot, they can be on it together.)
  *
  * Any thread may call any function, but for open and close; update functions with a slot it has
  * entered, others without one. None may be called in a signal handler that interrupted
@@ -50,7 +51,8 @@ struct bench_design {
 	unsigned lacks;     /* of the others, those whose breach can be seen in a short run */
 
 	/* Bytes of zeroed memory, aligned to a page, that open() wants and that stay until close();
-	 * NULL: it has its own, of this process. */
+	 * NULL: it has its own, of this process. open: -EOPNOTSUPP where this machine cannot run it,
+	 * which is to be left out then. */
 	size_t (*size)(const struct design_shape *);
 	int (*open)(const struct design_shape *, void *memory, void **tree);
 	void (*close)(void *tree);
@@ -81,7 +83,7 @@ struct bench_design {
 	uint64_t (*longest_hold)(void *tree);
 };
 
-/* All, ours last; NULL at the end. Those that this machine cannot run are left out. */
+/* All, ours last; NULL at the end. */
 extern const struct bench_design *const bench_designs[];
 const struct bench_design *bench_design_find(const char *name);
 

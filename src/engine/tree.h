@@ -115,6 +115,14 @@ void groups_bury(struct freshet_tree *t, uint64_t epoch);
 /* update.c: for flush, the group that a fallback slot is held for, + 1; 0: the slot is free. */
 uint32_t *owner_at(const struct freshet_tree *t, uint32_t fallback);
 
+/* update.c: for bench/designs, which spreads updates over slots. This thread's next update on a fallback
+ * slot tries that one first. */
+void update_prefer(uint32_t fallback);
+/* freshet_add() of a counter, n[0], or freshet_add_set(), on a fallback slot in any case. Arguments are
+ * not checked. */
+int update_on_fallback(const struct freshet_handle *h, unsigned first, unsigned count,
+		       const int64_t *n);
+
 /* groups.c: the root. 0 or -errno. */
 int groups_make_root(struct freshet_tree *t);
 void groups_free(struct freshet_tree *t);

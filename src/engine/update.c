@@ -76,8 +76,8 @@ static int by_sequence(const struct freshet_tree *t, const struct freshet_handle
 	int r;
 
 	for (unsigned i = 0; t->rseq && i < MAX_ABORTS; i++) {
-		if (count > 1 ? freshet_seq_set(h, word, count, n) :
-				freshet_seq_add(h, word, (uint64_t)n[0]))
+		if (count > 1 ? freshet_seq_set(h, word, count, n)
+			      : freshet_seq_add(h, word, (uint64_t)n[0]))
 			return 0;
 		r = mark(t, h);
 		if (r)
@@ -93,16 +93,22 @@ static int by_sequence(const struct freshet_tree *t, const struct freshet_handle
 }
 #endif
 
+/* Fallback slot that this thread found the last time. initial-exec: no allocation at first use. */
+static _Thread_local uint32_t found_last __attribute__((tls_model("initial-exec")));
+
+void update_prefer(uint32_t fallback)
+{
+	found_last = fallback;
+}
+
 /* A fallback slot, held for the group; or -1. */
 static int claim(const struct freshet_tree *t, uint32_t group)
 {
-	/* Where this thread found one the last time. initial-exec: no allocation at first use. */
-	static _Thread_local uint32_t last __attribute__((tls_model("initial-exec")));
 	const uint32_t n = t->cells.fallback_slots;
 
 	for (unsigned round = 0; round < CLAIM_ROUNDS; round++) {
 		for (uint32_t i = 0; i < n; i++) {
-			uint32_t slot = (last + i) % n, free = 0;
+			uint32_t slot = (found_last + i) % n, free = 0;
 			uint32_t *owner = owner_at(t, slot);
 
 			if (load_relaxed(owner))
@@ -110,7 +116,7 @@ static int claim(const struct freshet_tree *t, uint32_t group)
 			/* Before the selector and the tag are loaded; pairs with the seq_cst
 			 * stores of both, and loads of the owner, in flush.c and groups.c. */
 			if (cas_seq_cst(owner, &free, group + 1)) {
-				last = slot;
+				found_last = slot;
 				slot_used(&t->control->used_fallback, slot + 1);
 				return (int)slot;
 			}
@@ -157,21 +163,61 @@ static void add(uint64_t *word, uint64_t n)
 	store_release(word, load_relaxed(word) + n);
 }
 
+/* The version and banks: inline.h and cells.c. */
+static void add_set(uint64_t *set, unsigned count, const int64_t *n)
+{
+	const uint64_t deepest = 1ull << (FRESHET_BANKS - 1);
+	uint64_t version = load_relaxed(&set[0]);
+	const uint64_t *from = set + 1 + (unsigned)__builtin_ctzll(version | deepest) * count;
+	uint64_t *to = set + 1 + (unsigned)__builtin_ctzll((version + 1) | deepest) * count;
+
+#ifdef PLANT_SEQCOUNT /* for tests/conform, which must notice it: one bank, odd while it changes */
+	store_relaxed(&set[0], version + 1);
+	fence_release();
+	for (unsigned i = 0; i < count; i++)
+		store_relaxed(&set[1 + i], load_relaxed(&set[1 + i]) + (uint64_t)n[i]);
+	store_release(&set[0], version + 2);
+	return;
+#endif
+	/* After the version; pairs with the fence in set_sum(). */
+	fence_release();
+	for (unsigned i = 0; i < count; i++)
+		store_relaxed(&to[i], load_relaxed(&from[i]) + (uint64_t)n[i]);
+	/* After the bank; pairs with the load of the version there. */
+	store_release(&set[0], version + 1);
+}
+
+/* As by_sequence(). */
+static int by_fallback(const struct freshet_tree *t, const struct freshet_handle *h, unsigned word,
+		       unsigned count, const int64_t *n)
+{
+	uint64_t *cell;
+	int slot, r = begin(t, h, &slot, &cell);
+
+	if (r)
+		return r;
+	if (count > 1)
+		add_set(&cell[word], count, n);
+	else
+		add(&cell[word], (uint64_t)n[0]);
+	release(t, slot);
+	return 0;
+}
+
+static int add_words(const struct freshet_tree *t, const struct freshet_handle *h, unsigned word,
+		     unsigned count, const int64_t *n)
+{
+	int r = by_sequence(t, h, word, count, n);
+
+	return r <= 0 ? r : by_fallback(t, h, word, count, n);
+}
+
 static int add_word(const struct freshet_tree *t, const struct freshet_handle *h, unsigned word,
 		    uint64_t n)
 {
 	const int64_t amount = (int64_t)n;
-	uint64_t *cell;
-	int slot, r = by_sequence(t, h, word, 1, &amount);
 
-	if (r <= 0)
-		return r;
-	r = begin(t, h, &slot, &cell);
-	if (r)
-		return r;
-	add(&cell[word], n);
-	release(t, slot);
-	return 0;
+	return add_words(t, h, word, 1, &amount);
 }
 
 /* NULL in a forked child. */
@@ -200,37 +246,10 @@ int freshet_add_slow(const struct freshet_handle *h, unsigned stat, int64_t n)
 	return add_word(t, h, 1 + stat, (uint64_t)n);
 }
 
-/* The version and banks: inline.h and cells.c. */
-static void add_set(uint64_t *set, unsigned count, const int64_t *n)
-{
-	const uint64_t deepest = 1ull << (FRESHET_BANKS - 1);
-	uint64_t version = load_relaxed(&set[0]);
-	const uint64_t *from = set + 1 + (unsigned)__builtin_ctzll(version | deepest) * count;
-	uint64_t *to = set + 1 + (unsigned)__builtin_ctzll((version + 1) | deepest) * count;
-
-#ifdef PLANT_SEQCOUNT /* for tests/conform, which must notice it: one bank, odd while it changes */
-	store_relaxed(&set[0], version + 1);
-	fence_release();
-	for (unsigned i = 0; i < count; i++)
-		store_relaxed(&set[1 + i], load_relaxed(&set[1 + i]) + (uint64_t)n[i]);
-	store_release(&set[0], version + 2);
-	return;
-#endif
-	/* After the version; pairs with the fence in set_sum(). */
-	fence_release();
-	for (unsigned i = 0; i < count; i++)
-		store_relaxed(&to[i], load_relaxed(&from[i]) + (uint64_t)n[i]);
-	/* After the bank; pairs with the load of the version there. */
-	store_release(&set[0], version + 1);
-}
-
 int freshet_add_set_slow(const struct freshet_handle *h, unsigned first, unsigned count,
 			 const int64_t *n)
 {
 	const struct freshet_tree *t = tree_of(h);
-	uint64_t *cell;
-	unsigned offset;
-	int slot, r;
 
 	if (!t)
 		return -ECHILD;
@@ -240,16 +259,17 @@ int freshet_add_set_slow(const struct freshet_handle *h, unsigned first, unsigne
 		return freshet_add_slow(h, first, n[0]);
 	if (count < 2 || t->schema.set[first].count != count)
 		return -EINVAL;
-	offset = t->schema.set[first].offset;
-	r = by_sequence(t, h, offset, count, n);
-	if (r <= 0)
-		return r;
-	r = begin(t, h, &slot, &cell);
-	if (r)
-		return r;
-	add_set(cell + offset, count, n);
-	release(t, slot);
-	return 0;
+	return add_words(t, h, t->schema.set[first].offset, count, n);
+}
+
+int update_on_fallback(const struct freshet_handle *h, unsigned first, unsigned count,
+		       const int64_t *n)
+{
+	const struct freshet_tree *t = tree_of(h);
+
+	if (!t)
+		return -ECHILD;
+	return by_fallback(t, h, count > 1 ? t->schema.set[first].offset : 1 + first, count, n);
 }
 
 int freshet_observe_slow(const struct freshet_handle *h, unsigned histogram, uint64_t value)
