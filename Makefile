@@ -1,10 +1,12 @@
 # Thin targets over meson; `make run` and `make check` are the two commands. See CONTRIBUTING.md.
-# RUN_ARGS: options for `freshet serve`. PREFIX, DESTDIR: as usual. FUZZ_SECONDS: of each target.
+# RUN_ARGS: options for `freshet serve`. BENCH_ARGS: for tools/bench-report. PREFIX, DESTDIR: as usual.
+# FUZZ_SECONDS: of each target.
 
 PREFIX ?=
 DESTDIR ?=
 RUN_ARGS ?=
 CHECK_ARGS ?=
+BENCH_ARGS ?=
 FUZZ_SECONDS ?= 10
 
 # Debian keeps bpftool there, and not in an ordinary user's PATH.
@@ -25,6 +27,12 @@ run:
 check:
 	tools/install-deps check
 	tools/check $(CHECK_ARGS)
+
+# All benches, into docs/results. As root: some make cgroups.
+bench:
+	tools/install-deps bench
+	$(MAKE) --no-print-directory all
+	tools/bench-report $(BENCH_ARGS)
 
 install: all
 	meson configure build -Dprefix=$(or $(PREFIX),/usr/local)
@@ -47,4 +55,4 @@ format:
 clean:
 	rm -rf build build-gcc build-clang build-asan build-tsan build-arm64 build-i686 build-fuzz
 
-.PHONY: all run check install fuzz soak format clean
+.PHONY: all run check bench install fuzz soak format clean

@@ -94,7 +94,7 @@ def bars(results, names):
     if not rows:
         return "None.\n"
     heads = [*(["bench"] if names else []), "bar", "measured", "wanted", "result"]
-    return tables.markdown(heads, rows).replace("NOT met", "**NOT met**")
+    return tables.markdown(heads, rows)
 
 
 def trim(number):

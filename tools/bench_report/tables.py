@@ -41,9 +41,9 @@ def from_csv(text):
 
 
 def show(text):
-    """A value as a page has it: 22,350,508; an en dash for what could not be had."""
-    if text == "nan":
-        return "–"
+    """A value as a page has it: 22,350,508; a dash for what could not be had."""
+    if text in ("nan", "NOT met"):
+        return {"nan": "–", "NOT met": "**NOT met**"}[text]
     match = re.fullmatch(r"(-?)(\d+)(\.\d+)?", text)
     if match:
         return f"{match[1]}{int(match[2]):,}{match[3] or ''}"
@@ -110,7 +110,7 @@ def answer(view, rows):
         if key in row and view.value in row:
             cells[tuple(row.get(c, "") for c in columns)][row[key]] = row[view.value]
     if isinstance(view, Pivot):
-        across = list(dict.fromkeys(row[key] for row in rows if key in row))
+        across = sorted({a for of in cells.values() for a in of}, key=order)
         table = [[*names, *(of.get(a, "") for a in across)] for names, of in cells.items()]
         heads = [*columns, *(f"{view.across} {a}" for a in across)]
     else:
@@ -119,6 +119,10 @@ def answer(view, rows):
                  for names, of in cells.items() if view.before in of and view.after in of]
         heads = [*columns, f"before: {view.before}", f"after: {view.after}", "ratio"]
     return (where, markdown(heads, table)) if table else None
+
+
+def order(text):
+    return (0, float(text), "") if NUMBER.fullmatch(text) else (1, 0, text)
 
 
 def ratio(before, after):
