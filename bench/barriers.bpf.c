@@ -43,7 +43,8 @@ struct {
 	static int op##_##times(u32 i, void *unused)       \
 	{                                                  \
 		local;                                     \
-		BARRIERS_##times(op) return 0;             \
+		BARRIERS_##times(op);                      \
+		return 0;                                  \
 	}
 
 BODY(NOTHING, 0, )

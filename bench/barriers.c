@@ -62,6 +62,8 @@ static int round_of(struct family *f)
 	err = b->base.turn(&b->base, &before); /* warms up */
 	if (!err)
 		err = b->base.turn(&b->base, &before);
+	if (!err)
+		stats_add(&f->base, before);
 	for (size_t i = 0; i < b->count && !err; i++, before = after) {
 		struct result *r = &f->result[i];
 		double base;
@@ -75,7 +77,6 @@ static int round_of(struct family *f)
 		if (err)
 			break;
 		base = (before + after) / 2;
-		stats_add(&f->base, after);
 		stats_add(&r->with, with);
 		stats_add(&r->added, with - base);
 		stats_add(&r->of, (with - base) / (f->of_access ? whole : base) * 100);
@@ -255,12 +256,13 @@ static void report_notes(const char *kernel_missing)
 	report_note(
 		"Medians of %zu rounds, in each of which the base was measured before and after "
 		"every row. min_ns: least with, minus least without. spread_ns: distance of the "
-		"quartiles. What lies within it of 0, cannot be told from nothing.",
-		lookup->base.count / lookup->barriers->count);
+		"quartiles of single turns, divided by count; the median is known much better. "
+		"What is no farther from 0 than nothing and asymmetric are, cannot be seen.",
+		lookup->base.count);
 	report_note(
 		"membarrier-idle, membarrier: what the other side of an asymmetric barrier pays "
 		"for a call while the process's other thread sleeps, or runs on the other CPU; "
-		"-interrupted: how long a running thread stands still for each. pct: of a lookup.");
+		"interrupted: how long a running thread stands still for each. pct: of a lookup.");
 	if (side_error)
 		report_note("Missing: membarrier: %s.",
 			    side_error == -ENODEV ? "one CPU" : strerror(-side_error));
@@ -275,9 +277,9 @@ static void report_notes(const char *kernel_missing)
 			stats_median(&access_ns), stats_median(&kernel->base),
 			stats_median(&kernel->base) / stats_median(&access_ns) * 100);
 	report_note(
-		"published_pct: figures published on the kernel list, of the time of access(2): "
-		"with smp_mb() 3.31, with interrupts masked 1.44, with nothing 0.63. They hold "
-		"the function's own work as well: the fence added 2.68, masking 0.81.");
+		"published_pct: figures published on the kernel list, in per cent of the time of "
+		"access(2): smp_mb() 3.31, interrupts masked 1.44, nothing 0.63. So the function "
+		"that held them took 0.63 by itself; the fence added 2.68, masking 0.81.");
 }
 
 static int make_file(char *path, size_t size)

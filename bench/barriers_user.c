@@ -20,8 +20,8 @@
 #include "loops.h"
 
 #define TENANTS  6u
-#define SERVICES 6u /* a tenant */
-#define TASKS    7u /* a service */
+#define SERVICES 7u /* a tenant */
+#define TASKS    6u /* a service */
 #define LEAVES   (TENANTS * SERVICES * TASKS)
 #define GROUPS   (TENANTS + TENANTS * SERVICES + LEAVES)
 #define FILES    48u /* times in a turn that the file is opened, or asked for */
@@ -90,25 +90,25 @@ const struct barriers_how *barriers_user_how(size_t *count)
 
 /* ---- turns ---- */
 
-#define LOOKUPS(op, count)                                                                   \
-	static int lookups_##op##_##count(const struct barrier *b, double *ns)               \
-	{                                                                                    \
-		const struct freshet_handle counted = u.counted;                             \
-		const uint64_t begin = clock_ns();                                           \
-		int err = 0;                                                                 \
-                                                                                             \
-		(void)counted;                                                               \
-		LOOPS_AS_IS                                                                  \
-		for (unsigned i = 0; i < LEAVES; i++) {                                      \
-			struct freshet_group g;                                              \
-			uint64_t value, present;                                             \
-                                                                                             \
-			err |= freshet_find(u.view, u.path[i], &g);                          \
-			BARRIERS_##count(op) err |=                                          \
-				freshet_read_total(u.view, g, 0, 1, &value, &present, NULL); \
-		}                                                                            \
-		*ns = (double)(clock_ns() - begin) / LEAVES;                                 \
-		return err ? -EIO : 0;                                                       \
+#define LOOKUPS(op, count)                                                                  \
+	static int lookups_##op##_##count(const struct barrier *b, double *ns)              \
+	{                                                                                   \
+		const struct freshet_handle counted = u.counted;                            \
+		const uint64_t begin = clock_ns();                                          \
+		int err = 0;                                                                \
+                                                                                            \
+		(void)counted;                                                              \
+		LOOPS_AS_IS                                                                 \
+		for (unsigned i = 0; i < LEAVES; i++) {                                     \
+			struct freshet_group g;                                             \
+			uint64_t value, present;                                            \
+                                                                                            \
+			err |= freshet_find(u.view, u.path[i], &g);                         \
+			BARRIERS_##count(op);                                               \
+			err |= freshet_read_total(u.view, g, 0, 1, &value, &present, NULL); \
+		}                                                                           \
+		*ns = (double)(clock_ns() - begin) / LEAVES;                                \
+		return err ? -EIO : 0;                                                      \
 	}
 
 #define OPENS(op, count)                                                     \
@@ -123,7 +123,8 @@ const struct barriers_how *barriers_user_how(size_t *count)
 		for (unsigned i = 0; i < FILES; i++) {                       \
 			int fd = open(u.file, O_RDONLY | O_CLOEXEC);         \
                                                                              \
-			BARRIERS_##count(op) failed |= close(fd);            \
+			BARRIERS_##count(op);                                \
+			failed |= close(fd);                                 \
 		}                                                            \
 		*ns = (double)(clock_ns() - begin) / FILES;                  \
 		return failed ? -EIO : 0;                                    \

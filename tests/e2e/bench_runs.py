@@ -138,6 +138,30 @@ def quick_read():
     expect(memory and all(r["bytes_per_group"] > r["cell_bytes"] > 0 for r in memory), memory)
 
 
+@test
+def quick_barriers():
+    result = quick("barriers")
+    rows = {(r["where"], r["op"], r["count"]): r for r in result["rows"]}
+    for row in rows.values():
+        equal(list(row)[:5], ["where", "op", "count", "ns", "pct"])
+    missing = [text for text in result["notes"] if text.startswith("Missing")]
+    note(f"missing: {missing}")
+    for beside in "", "open+":
+        for op in "asymmetric", "fence", "lock-add", "signal-mask", "rseq":
+            for count in 1, 4, 16:
+                row = rows["user", beside + op, count]
+                expect(op == "rseq" or row["ns"] is not None, row)
+        # What differs by far, however busy the machine: two system calls, and no instruction.
+        expect(rows["user", beside + "signal-mask", 16]["ns"] >
+               rows["user", beside + "asymmetric", 16]["ns"])
+    kernel = not any("kernel" in text for text in missing)
+    for op in "fence", "atomic-add", "irq":
+        for count in 1, 4, 16:
+            row = rows["kernel", op, count]
+            expect(not kernel or row["ns"] is not None, row)
+            expect(not kernel or count < 16 or row["ns"] > 0, row)
+
+
 def interrupted(by, when):
     """Ends a bench by a signal once when() is true."""
     process = start("pass", "--quick")
