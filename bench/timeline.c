@@ -111,6 +111,10 @@ int timeline_option(const char *name, const char *value)
 	if (!strcmp(name, "arrive"))
 		return option_arrive(value);
 	if (!strcmp(name, "svg")) {
+		if (!*value) {
+			fprintf(stderr, "freshet-bench: --svg: the name of a file\n");
+			return -1;
+		}
 		svg_file = value;
 		return 0;
 	}

@@ -156,11 +156,12 @@ static double x_of(const struct picture *p, int64_t time)
 	return p->left + (double)BARS * (double)time / (double)p->end;
 }
 
-/* Of middle lightness: each has a contrast of 3.5 or more to white and to near black. Bars differ by
- * their pattern, too. */
+/* Of middle lightness: each has a contrast of 3 or more to white and to near black, also where the
+ * page is not what the reader is said to prefer. Bars differ by their pattern, too. */
 static const char style[] =
 	"<style>\n"
-	"text { font: 13px sans-serif; fill: #797979 }\n"
+	"text { font: 13px sans-serif; fill: #6f6f6f }\n"
+	"@media (prefers-color-scheme: dark) { text { fill: #929292 } }\n"
 	".design { font-weight: bold; font-size: 14px }\n"
 	".tick { font-size: 11px; text-anchor: middle }\n"
 	".result { font-variant-numeric: tabular-nums }\n"
