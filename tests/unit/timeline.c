@@ -94,6 +94,19 @@ TEST(atomic_readers_flush)
 	EXPECT(run.actor[3].fresh);
 }
 
+/* Three write one slot each until 16, and the first reader sees what the second one wrote. */
+TEST(ends_of_writes_come_first)
+{
+	const struct timeline t = {
+		.stats = 1, .cpus = 3, .write = 16, .read = 2, .readers = 2, .arrive = { 0, 0 }
+	};
+
+	timeline_simulate(&t, TIMELINE_ATOMIC, &run);
+	EXPECT_EQ(run.actor[1].end, 18);
+	EXPECT_EQ(run.actor[1].values[0], 3);
+	EXPECT_EQ(run.actor[2].values[0], 3);
+}
+
 /* ---- many parameters ---- */
 
 typedef void check_fn(const struct timeline *t, enum timeline_design d);
