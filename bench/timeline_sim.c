@@ -168,10 +168,7 @@ static bool flush_slot(struct machine *m, int i)
 {
 	struct state *s = &m->actor[i];
 
-	if (s->writing) {
-		m->total[m->written][s->done++]++;
-		s->writing = false;
-	} else if (m->taken[s->slot]) {
+	if (s->done == 0 && m->taken[s->slot]) {
 		s->slot++;
 		return false;
 	}
@@ -300,16 +297,23 @@ static int next_actor(const struct machine *m)
 {
 	int best = -1;
 
-	for (int i = 0; i < m->actors; i++) {
-		const struct state *s = &m->actor[i], *b = best < 0 ? NULL : &m->actor[best];
-
-		if (s->ready == NEVER)
-			continue;
-		if (!b || s->ready < b->ready ||
-		    (s->ready == b->ready && s->writing && !b->writing))
+	for (int i = 0; i < m->actors; i++)
+		if (m->actor[i].ready != NEVER &&
+		    (best < 0 || m->actor[i].ready < m->actor[best].ready))
 			best = i;
-	}
 	return best;
+}
+
+static void end_writes(struct machine *m, int64_t now)
+{
+	for (int i = 0; i < m->actors; i++) {
+		struct state *s = &m->actor[i];
+
+		if (!s->writing || s->ready != now)
+			continue;
+		m->total[m->written][s->done++]++;
+		s->writing = false;
+	}
 }
 
 void timeline_simulate(const struct timeline *t, enum timeline_design design,
@@ -333,6 +337,7 @@ void timeline_simulate(const struct timeline *t, enum timeline_design design,
 	for (int i; (i = next_actor(&m)) >= 0;) {
 		const int64_t now = m.actor[i].ready;
 
+		end_writes(&m, now);
 		while (m.actor[i].ready == now)
 			step(&m, i);
 	}
