@@ -2,6 +2,7 @@
 """The pages: one for each bench, and the index. All is made from Results, which are what a
 directory's NAME.csv (the rows) and NAME.json (the rest) hold."""
 import collections
+import itertools
 import json
 import os
 import re
@@ -142,9 +143,18 @@ def page(result):
         if result.report["bars"]:
             yield "## Bars\n\n" + bars([result], False)
         if result.report["notes"]:
-            yield "## Notes\n\n" + "\n".join(f"- {escape(n)}" for n in result.report["notes"]) + "\n"
+            yield "## Notes\n\n" + "\n".join(notes(result.report["notes"])) + "\n"
     else:
         yield "[All benches](README.md)\n"
+
+
+def notes(texts):
+    """A list; those that are lines of a table by themselves stay as they are."""
+    for tabular, group in itertools.groupby(texts, lambda text: " | " in text):
+        if tabular:
+            yield "\n```\n" + "\n".join(group) + "\n```\n"
+        else:
+            yield from (f"- {escape(text)}" for text in group)
 
 
 def all_rows(result):

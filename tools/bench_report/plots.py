@@ -46,7 +46,7 @@ PLOTS = {
     "hammer-read": Plot(
         "What a read costs when readers poll flat out", Axis("readers, each polling its own cgroup",
                                                              "each"),
-        Axis("a read takes, mean", "log", "us"),
+        Axis("100,000 reads take", "log", "s"),
         "Mean of all reads, 300 cgroups with work in them."),
     "hammer-workload": Plot(
         "What readers leave of the cgroups' own work",
@@ -76,7 +76,7 @@ FAMILY_DASH = {RED: 0, OCHRE: 1, GREEN: 3, PINK: 0, GREY: 2, BLUE: 0}
 
 WIDTH, HEIGHT = 880, 460
 LEFT, TOP, BOTTOM = 88, 74, 392  # the axes, from the upper left corner
-SAMPLE, LETTER, LABEL_GAP = 78, 7.6, 19  # of the labels on the right
+SAMPLE, LETTER, LABEL_GAP = 78, 8, 19  # of the labels on the right
 FONT, BOLD = "Helvetica Neue,Arial,sans-serif", "Bold"
 INK, PAPER, GRID = ("black", "#e6edf3"), ("white", "#0d1117"), ("gray", "#6e7681")
 TIMES = [("ns", 1), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)]

@@ -108,7 +108,11 @@ def answer(view, rows):
     cells = collections.defaultdict(dict)
     for row in rows:
         if key in row and view.value in row:
-            cells[tuple(row.get(c, "") for c in columns)][row[key]] = row[view.value]
+            of = cells[tuple(row.get(c, "") for c in columns)]
+            if row[key] in of:
+                return None  # rows differ in more than the view knows: better none than a wrong one
+            of[row[key]] = row[view.value]
+    cells = {names: of for names, of in cells.items() if set(of.values()) != {"nan"}}
     if isinstance(view, Pivot):
         across = sorted({a for of in cells.values() for a in of}, key=order)
         table = [[*names, *(of.get(a, "") for a in across)] for names, of in cells.items()]
@@ -163,20 +167,24 @@ VIEWS = {
     "hammer": [
         Compare("Seconds for 100,000 reads, before and after", {"pace_us": "0"},
                 ["cgroups", "readers"], "method", "open", "segment", "mean_s_per_100k"),
-        View("All methods, flat out", HAMMER,
-             ["method", "mean_s_per_100k", "worst_us", "workload_ratio", "sys_s", "rstat_pct",
+        View("All methods, flat out: what a reader gets", HAMMER,
+             ["method", "mean_s_per_100k", "spread_pct", "cpu_s_per_100k", "reads_s", "worst_us",
               "age_p99_us", "daemon_cpu_pct"]),
+        View("All methods, flat out: what is left to the work", HAMMER,
+             ["method", "workload_ratio", "ratio_spread_pct", "units_s", "switches_s", "sys_s",
+              "rstat_pct"]),
         View("All methods, a read each millisecond", {**HAMMER, "pace_us": "1000"},
-             ["method", "mean_s_per_100k", "worst_us", "workload_ratio", "sys_s", "rstat_pct",
-              "age_p99_us", "daemon_cpu_pct"]),
+             ["method", "mean_s_per_100k", "worst_us", "age_p99_us", "workload_ratio", "sys_s",
+              "rstat_pct", "daemon_cpu_pct"]),
         Pivot("Seconds for 100,000 reads, by readers", {"cgroups": "300", "pace_us": "0"}, ["method"],
               "readers", "mean_s_per_100k"),
         Pivot("What is left of the workload, by readers", {"cgroups": "300", "pace_us": "0"},
               ["method"], "readers", "workload_ratio"),
     ],
     "barriers": [
-        Pivot("ns, by how many in succession", {}, ["where", "op"], "count", "ns"),
-        Pivot("Per cent, by how many in succession", {}, ["where", "op"], "count", "pct"),
+        Pivot("ns, by how many in succession", {}, ["where", "beside", "op"], "count", "ns"),
+        Pivot("Per cent of what they stand beside, by how many in succession", {},
+              ["where", "beside", "op"], "count", "pct"),
     ],
     "pass": [
         Pivot("ns for each cgroup, by the number of cgroups", {}, ["method"], "cgroups",
