@@ -7,6 +7,13 @@
 const struct bench_design *const bench_designs[] = {
 	&design_global_lock,
 	&design_global_lock_nosync,
+	&design_lock_break,
+	&design_lock_break_8,
+	&design_subsystem_lock,
+	&design_subsystem_lock_nofence,
+	&design_atomic,
+	&design_seqlock,
+	&design_seqlock_fresh,
 	&design_freshet,
 	&design_freshet_fallback,
 	NULL,

@@ -34,8 +34,7 @@ size_t rstat_size(const struct design_shape *shape)
 	return layout_of(shape).bytes;
 }
 
-int rstat_open(const struct design_shape *shape, void *memory, unsigned trees, unsigned how,
-	       struct rstat **ret)
+int rstat_open(const struct design_shape *shape, void *memory, unsigned how, struct rstat **ret)
 {
 	const struct layout l = layout_of(shape);
 	struct rstat *r = memory;
@@ -44,7 +43,7 @@ int rstat_open(const struct design_shape *shape, void *memory, unsigned trees, u
 	    shape->slots < 1)
 		return -EINVAL;
 	r->shape = *shape;
-	r->trees = trees;
+	r->trees = how & RSTAT_TREES ? DESIGN_FAMILIES : 1;
 	r->how = how;
 	r->cell_size = l.cell;
 	r->slot_size = l.slot;
@@ -156,11 +155,14 @@ static void clear_words(uint64_t *words, size_t count)
 		store_relaxed(&words[i], 0);
 }
 
-/* Under both locks: nobody reads or updates it. */
+/* Under shape_lock, of a group that nobody has: but for readers who validate by the generation. */
 static void clear(struct rstat *r, uint32_t index)
 {
 	const size_t words = 2 * (size_t)DESIGN_FAMILIES * r->shape.set_size;
 
+	/* Whoever reads a cleared word also sees that the former generation is over; pairs with the
+	 * fence of such readers. */
+	fence_release();
 	clear_words(rstat_group(r, index)->word, words);
 	for (unsigned slot = 0; slot < r->shape.slots; slot++)
 		clear_words(rstat_cell(r, slot, index)->word, words);
@@ -186,8 +188,7 @@ int rstat_create(void *tree, uint64_t parent, uint64_t *ret)
 		g->children = 0;
 		rstat_group(r, above)->children++;
 		g->former++;
-		/* After the words; pairs with the fence of who validates by the generation. */
-		store_release(&g->generation, g->former);
+		store_relaxed(&g->generation, g->former);
 		*ret = ref_of(r, i);
 		err = 0;
 	}
@@ -306,22 +307,26 @@ static uint32_t take_subtree(struct rstat *r, unsigned tree, unsigned slot, uint
 	return list;
 }
 
+uint32_t rstat_detach(struct rstat *r, unsigned tree, unsigned slot, uint32_t group)
+{
+	if (r->how & RSTAT_LOCKLESS)
+		link_marked(r, tree, slot);
+	if (!rstat_cell(r, slot, group)->node[tree].next)
+		return RSTAT_NONE;
+	unlink_from_parent(r, tree, slot, group);
+	return take_subtree(r, tree, slot, group);
+}
+
 uint32_t rstat_take(struct rstat *r, unsigned tree, unsigned slot, uint32_t group)
 {
-	const bool lockless = r->how & RSTAT_LOCKLESS;
-	uint32_t list = RSTAT_NONE;
+	struct spin *lock = r->how & RSTAT_LOCKLESS ? NULL : &r->slots[slot].lock[tree];
+	uint32_t list;
 
-	/* With the lockless list, the tree is the flusher's, who has the design's lock. */
-	if (lockless)
-		link_marked(r, tree, slot);
-	else
-		spin_lock(&r->slots[slot].lock);
-	if (rstat_cell(r, slot, group)->node[tree].next) {
-		unlink_from_parent(r, tree, slot, group);
-		list = take_subtree(r, tree, slot, group);
-	}
-	if (!lockless)
-		spin_unlock(&r->slots[slot].lock);
+	if (lock)
+		spin_lock(lock);
+	list = rstat_detach(r, tree, slot, group);
+	if (lock)
+		spin_unlock(lock);
 	/* Pairs with the one in rstat_update(): who found its group still on the tree has added
 	 * what is read from here on. */
 	fence_seq_cst();

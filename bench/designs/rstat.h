@@ -17,7 +17,8 @@
  * RSTAT_AS_KERNEL leaves both out.
  *
  * How the tree is marked: under a lock of the slot's (until 6.16), or RSTAT_LOCKLESS, on a list that
- * the flusher turns into the tree (6.17).
+ * the flusher turns into the tree (6.17). One tree for both families, or RSTAT_TREES, one for each
+ * (6.16).
  *
  * Invariants
  *   - `now` and the marks are written by who has entered the slot; `last`, totals, `sent` and (but for
@@ -43,6 +44,8 @@ enum rstat_how {
 	RSTAT_AS_KERNEL = 1 << 0, /* no seqcount, no fence */
 	RSTAT_LOCKLESS = 1 << 1,
 	RSTAT_NO_FENCE = 1 << 2,
+	RSTAT_TREES = 1 << 3,    /* a tree for each family */
+	RSTAT_SEQUENCE = 1 << 4, /* rstat.sequence is odd while totals change (locked.c) */
 };
 
 /* A group on the updated tree of a slot. */
@@ -69,15 +72,16 @@ struct rstat_group {
 };
 
 struct rstat_slot {
-	_Alignas(128) uint32_t turn; /* odd: entered */
-	_Alignas(128) struct spin lock;
-	uint32_t marked[DESIGN_FAMILIES]; /* RSTAT_LOCKLESS: index + 1 of the first */
+	_Alignas(128) uint32_t turn;       /* odd: entered */
+	struct spin lock[DESIGN_FAMILIES]; /* of the updated tree */
+	uint32_t marked[DESIGN_FAMILIES];  /* RSTAT_LOCKLESS: index + 1 of the first */
 };
 
 struct rstat {
 	struct design_shape shape;
 	unsigned trees; /* one for all families, or one for each */
 	unsigned how;
+	unsigned step; /* of slots, after which a flush drops the lock; 0: it does not (locked.c) */
 	size_t cell_size, slot_size, group_size;
 	char *cells, *groups;
 	struct rstat_slot *slots;
@@ -86,13 +90,13 @@ struct rstat {
 	} pin[RSTAT_PINS];
 	struct spin shape_lock;            /* of creation and removal; outside `lock` */
 	struct spin lock[DESIGN_FAMILIES]; /* the design's own: rstat_lock, by tree */
-	_Alignas(128) uint32_t seq;        /* the seqlock's */
+	struct {
+		_Alignas(128) uint32_t seq;
+	} sequence[DESIGN_FAMILIES]; /* by tree */
 };
 
 size_t rstat_size(const struct design_shape *shape);
-/* trees: 1 or DESIGN_FAMILIES. */
-int rstat_open(const struct design_shape *shape, void *memory, unsigned trees, unsigned how,
-	       struct rstat **ret);
+int rstat_open(const struct design_shape *shape, void *memory, unsigned how, struct rstat **ret);
 void rstat_close(void *tree);
 uint64_t rstat_root(void *tree);
 int rstat_create(void *tree, uint64_t parent, uint64_t *ret);
@@ -159,9 +163,11 @@ void rstat_link(struct rstat *r, unsigned tree, unsigned slot, uint32_t group);
 
 /*
  * Takes the group's subtree off the slot's updated tree; a list by node.flush, children before their
- * parents, or RSTAT_NONE. Afterwards the cells can be read: an update that found its group on the
- * tree is seen.
+ * parents, or RSTAT_NONE. Under the slot's lock; with RSTAT_LOCKLESS that of the design is enough.
  */
+uint32_t rstat_detach(struct rstat *r, unsigned tree, unsigned slot, uint32_t group);
+/* The same under the design's lock. Afterwards the cells can be read: an update that found its group
+ * on the tree is seen. */
 uint32_t rstat_take(struct rstat *r, unsigned tree, unsigned slot, uint32_t group);
 static inline uint32_t rstat_next(const struct rstat *r, unsigned tree, unsigned slot,
 				  uint32_t group)
@@ -180,11 +186,11 @@ void rstat_copy_total(const struct rstat *r, uint32_t group, unsigned family, ui
 
 /* ---- updates ---- */
 
-static inline void rstat_mark_locked(struct rstat *r, unsigned slot, uint32_t group)
+static inline void rstat_mark_locked(struct rstat *r, unsigned tree, unsigned slot, uint32_t group)
 {
-	spin_lock(&r->slots[slot].lock);
-	rstat_link(r, 0, slot, group);
-	spin_unlock(&r->slots[slot].lock);
+	spin_lock(&r->slots[slot].lock[tree]);
+	rstat_link(r, tree, slot, group);
+	spin_unlock(&r->slots[slot].lock[tree]);
 }
 
 static inline void rstat_mark_lockless(struct rstat *r, unsigned tree, unsigned slot,
@@ -194,7 +200,8 @@ static inline void rstat_mark_lockless(struct rstat *r, unsigned tree, unsigned 
 
 	do
 		store_relaxed(&node->mark, first ? first : RSTAT_END);
-	while (!cas_seq_cst(head, &first, group + 1)); /* pairs with the exchange in rstat_take() */
+	while (!cas_seq_cst(head, &first,
+			    group + 1)); /* pairs with the exchange in link_marked() */
 }
 
 /* how: a constant. */
@@ -203,7 +210,7 @@ static inline __attribute__((always_inline)) int rstat_update(struct rstat *r, u
 							      uint64_t n, unsigned how)
 {
 	const uint32_t group = rstat_index(r, ref);
-	const unsigned tree = how & RSTAT_LOCKLESS ? family : 0;
+	const unsigned tree = how & RSTAT_TREES ? family : 0;
 	struct rstat_cell *c;
 	struct rstat_node *node;
 	uint64_t *now;
@@ -231,7 +238,7 @@ static inline __attribute__((always_inline)) int rstat_update(struct rstat *r, u
 		if (!load_relaxed(&node->mark))
 			rstat_mark_lockless(r, tree, slot, group, node);
 	} else if (!load_relaxed(&node->next)) {
-		rstat_mark_locked(r, slot, group);
+		rstat_mark_locked(r, tree, slot, group);
 	}
 	return 0;
 }
@@ -251,5 +258,11 @@ static inline __attribute__((always_inline)) int rstat_update(struct rstat *r, u
 			at = at + 1 < ngroups ? at + 1 : 0;                                  \
 		}                                                                            \
 	}
+
+/* Those functions of struct bench_design that all of them have alike. */
+#define RSTAT_FUNCTIONS(name)                                                                  \
+	.open = name##_open, .close = rstat_close, .root = rstat_root, .create = rstat_create, \
+	.enter = rstat_enter, .leave = rstat_leave, .update = name##_update,                   \
+	.update_many = name##_update_many
 
 #endif

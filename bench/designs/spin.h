@@ -5,6 +5,10 @@
  * The kernel's spins because its holder cannot be interrupted; here the holder can, and whoever
  * waits lets others run after a while, or 2 CPUs would spend whole time slices waiting for a thread
  * that has none. Works between processes that share its memory.
+ *
+ * The kernel's is a queue. A queue of threads that can be preempted stands still whenever the next one
+ * does not run, so this is none; but who drops the lock to take it again (spin_break()) lets somebody
+ * who is waiting have it, as a queue would.
  */
 #ifndef FRESHET_BENCH_SPIN_H
 #define FRESHET_BENCH_SPIN_H
@@ -15,14 +19,25 @@
 #include "base/atomics.h"
 #include "base/clock.h"
 
-#define SPIN_TRIES 100u /* some microseconds */
+#define SPIN_TRIES    100u /* some microseconds */
+#define SPIN_HANDOVER 32u  /* in which a waiting thread that runs notices that a lock is free */
 
 struct spin {
 	_Alignas(128) uint32_t held;
+	uint32_t wanted; /* somebody was waiting since this was last 0 */
 	uint32_t timing;
 	uint64_t since;   /* of the holder */
 	uint64_t longest; /* of the holder; read by anybody */
 };
+
+static inline void spin_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+	__builtin_ia32_pause();
+#else
+	__asm__ __volatile__("" ::: "memory");
+#endif
+}
 
 /* Waits a moment, the n-th time in a row. */
 static inline void spin_wait(unsigned n)
@@ -30,11 +45,7 @@ static inline void spin_wait(unsigned n)
 	if (n % SPIN_TRIES == SPIN_TRIES - 1)
 		sched_yield();
 	else
-#if defined(__x86_64__) || defined(__i386__)
-		__builtin_ia32_pause();
-#else
-		__asm__ __volatile__("" ::: "memory");
-#endif
+		spin_pause();
 }
 
 static inline void spin_lock(struct spin *l)
@@ -47,6 +58,8 @@ static inline void spin_lock(struct spin *l)
 		/* Acquire (and more): pairs with spin_unlock(). */
 		if (!load_relaxed(&l->held) && cas_seq_cst(&l->held, &free, 1))
 			break;
+		if (!load_relaxed(&l->wanted))
+			store_relaxed(&l->wanted, 1);
 		spin_wait(tries++);
 	}
 	if (load_relaxed(&l->timing))
@@ -63,6 +76,18 @@ static inline void spin_unlock(struct spin *l)
 		l->since = 0;
 	}
 	store_release(&l->held, 0); /* pairs with spin_lock() */
+}
+
+/* Drops and retakes it. */
+static inline void spin_break(struct spin *l)
+{
+	const uint32_t wanted = load_relaxed(&l->wanted);
+
+	store_relaxed(&l->wanted, 0);
+	spin_unlock(l);
+	for (unsigned i = 0; wanted && i < SPIN_HANDOVER && !load_relaxed(&l->held); i++)
+		spin_pause();
+	spin_lock(l);
 }
 
 /* Starts to time; the longest time that it was held since the last call, ns. */
