@@ -76,7 +76,7 @@ extern "C" {
 #define FRESHET_PATH_MAX  4096u /* bytes in a group's path, final NUL included */
 #define FRESHET_MAX_STATS 64u /* columns of a segment */
 #define FRESHET_MAX_TRIES 64u
-#define FRESHET_MAX_SET   8u  /* stats of one set, in a program's tree */
+#define FRESHET_MAX_SET   16u /* stats of one set, in a program's tree */
 #define FRESHET_MAX_DEPTH 11u /* of a group of a program's tree below its root */
 #define FRESHET_MAX_HISTOGRAMS 16u
 #define FRESHET_MAX_WORDS 4096u /* numbers of one group: stats, and of each histogram buckets + 1 */

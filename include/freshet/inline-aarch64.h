@@ -159,6 +159,13 @@ miss:
 	"add x12, x12, #8\n\t"                                                                 \
 	"add x13, x13, %[n" #i "]\n\t"                                                         \
 	"stlr x13, [x12]\n\t"
+/* The same in a set of more than 8. */
+#define FRESHET_SET_FAR(at)                                                                    \
+	"ldr x13, [x11, #8]!\n\t"                                                              \
+	"ldr x15, [%[n], #" at "]\n\t"                                                        \
+	"add x12, x12, #8\n\t"                                                                 \
+	"add x13, x13, x15\n\t"                                                               \
+	"stlr x13, [x12]\n\t"
 
 /* Banks and version: as in inline-x86_64.h. */
 #define FRESHET_SET_CASE(stats, words, inputs)                                                 \
@@ -222,6 +229,14 @@ freshet_seq_set(const struct freshet_handle *group, unsigned offset, unsigned co
 	FRESHET_SET_CASE(6, FRESHET_WORDS_6, FRESHET_INPUTS_6)
 	FRESHET_SET_CASE(7, FRESHET_WORDS_7, FRESHET_INPUTS_7)
 	FRESHET_SET_CASE(8, FRESHET_WORDS_8, FRESHET_INPUTS_8)
+	FRESHET_SET_CASE(9, FRESHET_FAR_9, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(10, FRESHET_FAR_10, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(11, FRESHET_FAR_11, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(12, FRESHET_FAR_12, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(13, FRESHET_FAR_13, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(14, FRESHET_FAR_14, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(15, FRESHET_FAR_15, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(16, FRESHET_FAR_16, FRESHET_AMOUNTS)
 	}
 miss:
 	return 0;

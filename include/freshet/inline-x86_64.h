@@ -152,6 +152,11 @@ miss:
 	"movq 8+" at "(%%rax,%%rcx), %%r8\n\t"                                                 \
 	"addq %[n" #i "], %%r8\n\t"                                                            \
 	"movq %%r8, 8+" at "(%%rax,%%rdx)\n\t"
+/* The same in a set of more than 8. */
+#define FRESHET_SET_FAR(at)                                                                    \
+	"movq " at "(%[n]), %%r8\n\t"                                                         \
+	"addq 8+" at "(%%rax,%%rcx), %%r8\n\t"                                                \
+	"movq %%r8, 8+" at "(%%rax,%%rdx)\n\t"
 
 /*
  * Version v is in bank min(ctz(v), FRESHET_BANKS - 1); the bit that is or-ed in makes that minimum,
@@ -165,23 +170,22 @@ miss:
 			FRESHET_SEQ_CELL                                                       \
 			"addq %[offset], %%rax\n\t"                                            \
 			"movq (%%rax), %%rdx\n\t"                                              \
-			"leaq 1(%%rdx), %%r9\n\t"                                              \
+			"leaq 1(%%rdx), %%r8\n\t"                                              \
 			"orq $1 << (%c[banks] - 1), %%rdx\n\t"                                 \
 			"tzcntq %%rdx, %%rcx\n\t"                                                \
-			"movq %%r9, %%r8\n\t"                                                  \
 			"orq $1 << (%c[banks] - 1), %%r8\n\t"                                  \
 			"tzcntq %%r8, %%rdx\n\t"                                                 \
 			"imulq $8 * " #stats ", %%rcx\n\t"                                     \
 			"imulq $8 * " #stats ", %%rdx\n\t"                                     \
 			words                                                                  \
 			FRESHET_SEQ_DELAY                                                      \
-			"movq %%r9, (%%rax)\n"                                                 \
+			"addq $1, (%%rax)\n"                                                   \
 			"2:\n\t"                                                               \
 			FRESHET_SEQ_END                                                        \
 			:                                                                      \
 			: FRESHET_SEQ_INPUTS, [offset] "r"((uint64_t)offset * 8), inputs,      \
 			  [banks] "i"(FRESHET_BANKS)                                           \
-			: "memory", "cc", "rax", "rcx", "rdx", "r8", "r9"                      \
+			: "memory", "cc", "rax", "rcx", "rdx", "r8"                            \
 			: miss);                                                               \
 		return 1;
 
@@ -217,6 +221,14 @@ freshet_seq_set(const struct freshet_handle *group, unsigned offset, unsigned co
 	FRESHET_SET_CASE(6, FRESHET_WORDS_6, FRESHET_INPUTS_6)
 	FRESHET_SET_CASE(7, FRESHET_WORDS_7, FRESHET_INPUTS_7)
 	FRESHET_SET_CASE(8, FRESHET_WORDS_8, FRESHET_INPUTS_8)
+	FRESHET_SET_CASE(9, FRESHET_FAR_9, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(10, FRESHET_FAR_10, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(11, FRESHET_FAR_11, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(12, FRESHET_FAR_12, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(13, FRESHET_FAR_13, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(14, FRESHET_FAR_14, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(15, FRESHET_FAR_15, FRESHET_AMOUNTS)
+	FRESHET_SET_CASE(16, FRESHET_FAR_16, FRESHET_AMOUNTS)
 	}
 	return 0;
 miss:

@@ -86,6 +86,21 @@ FRESHET_INLINE unsigned freshet_limit_down(uint64_t limits)
 #endif
 #endif
 
+/* Sets of more than 8, by what a machine does for one stat: their amounts are too many to be operands
+ * of the assembly each, and are loaded in it. */
+#define FRESHET_FAR_8  FRESHET_SET_FAR("0") FRESHET_SET_FAR("8") FRESHET_SET_FAR("16")            \
+	FRESHET_SET_FAR("24") FRESHET_SET_FAR("32") FRESHET_SET_FAR("40") FRESHET_SET_FAR("48") \
+	FRESHET_SET_FAR("56")
+#define FRESHET_FAR_9  FRESHET_FAR_8 FRESHET_SET_FAR("64")
+#define FRESHET_FAR_10 FRESHET_FAR_9 FRESHET_SET_FAR("72")
+#define FRESHET_FAR_11 FRESHET_FAR_10 FRESHET_SET_FAR("80")
+#define FRESHET_FAR_12 FRESHET_FAR_11 FRESHET_SET_FAR("88")
+#define FRESHET_FAR_13 FRESHET_FAR_12 FRESHET_SET_FAR("96")
+#define FRESHET_FAR_14 FRESHET_FAR_13 FRESHET_SET_FAR("104")
+#define FRESHET_FAR_15 FRESHET_FAR_14 FRESHET_SET_FAR("112")
+#define FRESHET_FAR_16 FRESHET_FAR_15 FRESHET_SET_FAR("120")
+#define FRESHET_AMOUNTS [n] "r"(n)
+
 #if defined(FRESHET_NO_ASM)
 #define FRESHET_HAVE_RSEQ 0
 #elif defined(__x86_64__) && defined(__LP64__)

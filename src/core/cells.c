@@ -6,7 +6,7 @@
  * any version since the first it saw, and takes the one whose bank lives longest; once 2^(N-1)
  * versions have gone by (N banks) that is at least 2^(N-2) more of them, 16 with N = 6: an updater at
  * full speed, slowed down by this reader's looking at its cache line, needs longer for those than
- * the reader for 8 loads. What is left is a reader that is itself held up; after CELLS_TRIES times of
+ * the reader for 16 loads. What is left is a reader that is itself held up; after CELLS_TRIES times of
  * that it gives up.
  */
 #include "core/cells.h"

@@ -30,7 +30,7 @@ extern int32_t countdown;
 #include "tap.h"
 
 #define SLOTS  3u
-#define WORDS  64u
+#define WORDS  128u
 #define SET    7u /* word where the set begins */
 #define EPOCH  4u
 #define TAG    ((uint64_t)9 << 40)
@@ -167,7 +167,7 @@ static void spoil(unsigned way, struct freshet_handle *h)
 
 TEST(misses)
 {
-	const int64_t n[8] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	const int64_t n[16] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
 
 	for (unsigned way = 0; way < WAYS; way++) {
 		struct freshet_handle h = ready(MM_CID);
@@ -226,7 +226,8 @@ static void set_model(uint64_t *set, unsigned count, const int64_t *n)
 
 TEST(sets)
 {
-	const int64_t n[8] = { 1, -2, 4095, 4096, 1ll << 40, 0, -(1ll << 50), 8 };
+	const int64_t n[16] = { 1, -2, 4095, 4096, 1ll << 40, 0,  -(1ll << 50), 8,
+				9, 10, -11,  12,   13,        14, 1ll << 62,    16 };
 
 	for (unsigned count = 2; count <= FRESHET_MAX_SET; count++) {
 		struct freshet_handle h = ready(MM_CID);

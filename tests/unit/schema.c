@@ -208,9 +208,9 @@ TEST(sets)
 	EXPECT_EQ(open_with_sets("1"), 0);
 	EXPECT_EQ(open_with_sets("0110220"), 0);
 	EXPECT_EQ(open_with_sets("332211"), 0);
-	EXPECT_EQ(open_with_sets("11111111"), 0);
-	EXPECT_EQ(open_with_sets("1111111122222222"), 0);
-	EXPECT_EQ(open_with_sets("111111111"), -EINVAL); /* nine */
+	EXPECT_EQ(open_with_sets("1111111111111111"), 0);
+	EXPECT_EQ(open_with_sets("11111111111111112222222222222222"), 0);
+	EXPECT_EQ(open_with_sets("11111111111111111"), -EINVAL); /* seventeen */
 	EXPECT_EQ(open_with_sets("101"), -EINVAL);
 	EXPECT_EQ(open_with_sets("1122011"), -EINVAL);
 	EXPECT_EQ(open_with_sets("121"), -EINVAL);

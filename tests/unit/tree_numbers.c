@@ -87,8 +87,9 @@ ON_BOTH(sets)
 
 static void sets_of(unsigned count, enum freshet_backend backend)
 {
-	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
-	const int64_t n[] = { 1, 2, 3, 4, 5, 6, 7, 8 };
+	static const char *const names[] = { "a", "b", "c", "d", "e", "f", "g", "h",
+					     "i", "j", "k", "l", "m", "n", "o", "p" };
+	const int64_t n[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 };
 	struct freshet_stat stats[FRESHET_MAX_SET];
 	const struct freshet_schema schema = { sizeof(schema), stats, count, NULL, 0 };
 	const struct freshet_options options = { .size = sizeof(options), .backend = backend };
@@ -124,6 +125,30 @@ static void sets_of(unsigned count, enum freshet_backend backend)
 			break;
 		case 8:
 			r = freshet_add_set(&root, 0, 8, n);
+			break;
+		case 9:
+			r = freshet_add_set(&root, 0, 9, n);
+			break;
+		case 10:
+			r = freshet_add_set(&root, 0, 10, n);
+			break;
+		case 11:
+			r = freshet_add_set(&root, 0, 11, n);
+			break;
+		case 12:
+			r = freshet_add_set(&root, 0, 12, n);
+			break;
+		case 13:
+			r = freshet_add_set(&root, 0, 13, n);
+			break;
+		case 14:
+			r = freshet_add_set(&root, 0, 14, n);
+			break;
+		case 15:
+			r = freshet_add_set(&root, 0, 15, n);
+			break;
+		case 16:
+			r = freshet_add_set(&root, 0, 16, n);
 			break;
 		}
 		EXPECT_EQ(r, 0);
