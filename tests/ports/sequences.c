@@ -318,7 +318,7 @@ TEST(descriptors)
 		EXPECT_EQ(d->flags, 0);
 		REQUIRE(start > __executable_start && start + d->length < etext);
 		REQUIRE(abort > __executable_start && abort < etext);
-		EXPECT(d->length > 16 && d->length < 400, "%u", (unsigned)d->length);
+		EXPECT(d->length > 16 && d->length < 512, "%u", (unsigned)d->length);
 		EXPECT(abort < start || abort >= start + d->length);
 		memcpy(&signature, abort - 4, 4);
 		EXPECT_EQ(signature, SIGNATURE);
