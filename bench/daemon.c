@@ -22,17 +22,11 @@
 static void program(char *ret, size_t size)
 {
 	const char *given = getenv("FRESHET");
-	char self[4096], *slash;
-	ssize_t len;
 
-	if (given && *given) {
+	if (given && *given)
 		snprintf(ret, size, "%s", given);
-		return;
-	}
-	len = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	self[len < 0 ? 0 : len] = 0;
-	slash = strrchr(self, '/');
-	snprintf(ret, size, "%.*s/freshet", (int)(slash ? slash - self : 0), self);
+	else
+		procs_beside("freshet", ret, size);
 }
 
 static void run(const char *root, const char *interval, const char *segment, const char *log)
@@ -42,6 +36,7 @@ static void run(const char *root, const char *interval, const char *segment, con
 	char path[4096];
 
 	program(path, sizeof(path));
+	setsid(); /* as services are: where the scheduler groups by session, a group of its own */
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(fd, STDERR_FILENO);

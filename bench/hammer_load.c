@@ -26,7 +26,8 @@
 #define UNIT_WORDS    2048u /* 16 KiB: half a level 1 cache */
 #define BURST_UNITS   50u   /* some 200 us */
 #define BURST_PAUSE   (300 * NSEC_PER_USEC)
-#define SLEEP_NS      (25 * NSEC_PER_MSEC)
+#define SLEEP_NS      (100 * NSEC_PER_MSEC)
+#define SLEEPER_WORDS 64u
 #define ACCOUNT_HANDS 32u
 
 /* Written by one process, with plain values of its own. */
@@ -50,14 +51,19 @@ struct job {
 
 static uint64_t words[UNIT_WORDS];
 
-static void unit(struct worker *w)
+static void work(unsigned count)
 {
-	uint64_t x = w->units;
+	uint64_t x = count;
 
-	for (unsigned i = 0; i < UNIT_WORDS; i++) {
+	for (unsigned i = 0; i < count; i++) {
 		x = x * 0x9e3779b97f4a7c15u + words[i];
 		words[i] = x;
 	}
+}
+
+static void unit(struct worker *w)
+{
+	work(UNIT_WORDS);
 	store_relaxed(&w->units, w->units + 1);
 }
 
@@ -78,7 +84,7 @@ static void run_sleeper(const struct job *j)
 	procs_sleep(j->number * 7919u % 1000u * (SLEEP_NS / 1000)); /* not all at once */
 	for (;;) {
 		procs_sleep(SLEEP_NS);
-		unit(j->self);
+		work(SLEEPER_WORDS);
 		account(j->self);
 	}
 }

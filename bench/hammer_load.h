@@ -2,8 +2,8 @@
 /*
  * What runs in the cgroups that `hammer` polls: in every one a process that sleeps and wakes up now
  * and then; in some a runner, which works in short bursts; in some a pair that hands a byte to and
- * fro over pipes, a switch each time. Together they would use more than two CPUs. All do the same unit
- * of work, and count.
+ * fro over pipes, a switch each time. Runners and pairs would use more than two CPUs; they all do
+ * the same unit of work, and count. Sleepers wake by the clock and count none.
  */
 #ifndef FRESHET_BENCH_HAMMER_LOAD_H
 #define FRESHET_BENCH_HAMMER_LOAD_H

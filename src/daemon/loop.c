@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "daemon/notify.h"
+#include "daemon/prompt.h"
 #include "daemon/say.h"
 
 static struct timespec timespec_of(uint64_t ns)
@@ -259,6 +260,7 @@ int loop_run(struct daemon *d)
 	bool stop = false;
 	int r;
 
+	prompt_thread();
 	r = start_timer(d->pass_fd, d->interval_ns);
 	if (r == 0)
 		r = start_timer(d->tick_fd,
