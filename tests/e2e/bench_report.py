@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""tools/bench-report on a made-up freshet-bench: what it writes, and what it leaves when things fail.
+"""tools/bench-report on a made-up freshet-bench: what it writes, and what is left if things fail.
 
-$FRESHET_BENCH is a script here, which prints the JSON that stands in a file beside it, NAME.json; it
-fails for a bench that has no such file.
+$FRESHET_BENCH is a script here, which prints the JSON that stands in a file beside it, NAME.json,
+and fails for a bench that has no such file.
 """
 import csv
 import json
@@ -72,9 +72,10 @@ def made_up(name):
     return {"bench": name, "machine": {"cpu": f"The CPU of {name}", "cpus": 2, "possible_cpus": 4,
                                        "kernel": "6.18 x86_64", "load": 0.05},
             "rows": rows, "lines": lines,
-            "bars": [{"bar": f"{name} is good", "value": number(), "below": 1e6, "met": True},
-                     {"bar": f"{name} is better", "value": number(), "at_least": 1e6, "met": False}],
-            "notes": [f"How {name} was measured.", "cgroups |  ns", f"      3 | {number():4}", "The end."]}
+            "bars": [{"bar": "good", "value": number(), "below": 1e6, "met": True},
+                     {"bar": "better", "value": number(), "at_least": 1e6, "met": False}],
+            "notes": [f"How {name} was measured.", "cgroups |  ns", f"      3 | {number():4}",
+                      "The end."]}
 
 
 class Place:
@@ -102,8 +103,9 @@ class Place:
 
     def run(self, *arguments, **more):
         environment = dict(os.environ, FRESHET_BENCH=self.program, **more.pop("env", {}))
-        return subprocess.run([sys.executable, REPORT, "--results", self.results, *arguments], env=environment,
-                              capture_output=True, text=True, timeout=120, **more)
+        command = [sys.executable, REPORT, "--results", self.results, *arguments]
+        return subprocess.run(command, env=environment, capture_output=True, text=True,
+                              timeout=120, **more)
 
     def read(self, name):
         with open(os.path.join(self.results, name), encoding="utf-8") as f:
@@ -147,7 +149,9 @@ def tables(markdown):
 
 
 def shown(value):
-    return "–" if value is None else " ".join(map(str, value)) if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    return "–" if value is None else str(value)
 
 
 @test
@@ -162,11 +166,12 @@ def pages_say_what_was_measured():
             expect(text in page, f"{name}: no {text}")
         expect("\n```\n" + "\n".join(made["notes"][1:3]) + "\n```\n" in page, page)
         for bar in made["bars"]:
-            equal([(r["measured"].rstrip("0"), r["result"]) for r in rows if r.get("bar") == bar["bar"]],
-                  [(f"{bar['value']:.10g}", "met" if bar["met"] else "**NOT met**")])
+            found = [r for r in rows if r.get("bar") == bar["bar"]]
+            equal([(float(r["measured"]), r["result"]) for r in found],
+                  [(bar["value"], "met" if bar["met"] else "**NOT met**")])
         if len(made["rows"]) < 60:
             for row in made["rows"]:
-                wanted = {key: shown(value).replace("|", r"\|").replace("<", r"\<").replace(">", r"\>")
+                wanted = {key: re.sub(r"([|<>])", r"\\\1", shown(value))
                           for key, value in row.items()}
                 expect(wanted in rows, f"{name}: {wanted} is in no table")
         with open(os.path.join(place.results, name + ".csv"), encoding="utf-8", newline="") as f:

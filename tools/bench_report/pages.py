@@ -65,7 +65,9 @@ def save(directory, result):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
     def items(value):
-        return "[\n" + ",\n".join(map(dump, value)) + "]" if isinstance(value, list) else dump(value)
+        if not isinstance(value, list):
+            return dump(value)
+        return "[\n" + ",\n".join(map(dump, value)) + "]"
 
     write(directory, result.name + ".json",
           "{" + ",\n".join(f"{dump(key)}:{items(value)}" for key, value in kept.items()) + "}\n")
@@ -91,7 +93,8 @@ def bars(results, names):
         for bar in result.report.get("bars", []):
             kind = "below" if "below" in bar else "at_least"
             rows.append([*([result.name] if names else []), bar["bar"], trim(bar["value"]),
-                         f"{kind.replace('_', ' ')} {trim(bar[kind])}", "met" if bar["met"] else "NOT met"])
+                         f"{kind.replace('_', ' ')} {trim(bar[kind])}",
+                         "met" if bar["met"] else "NOT met"])
     if not rows:
         return "None.\n"
     heads = [*(["bench"] if names else []), "bar", "measured", "wanted", "result"]
@@ -126,8 +129,8 @@ def page(result):
     if result.run:
         busy = result.report["machine"]["load"]
         command = " ".join(["freshet-bench", result.name, *result.run.arguments])
-        yield (f"`{command}`, {result.run.date}, {took(result.run.seconds)}; {machine(result)}, load "
-               f"{busy} when it began; Freshet {result.run.commit}.\n")
+        yield (f"`{command}`, {result.run.date}, {took(result.run.seconds)}; {machine(result)}, "
+               f"load {busy} when it began; Freshet {result.run.commit}.\n")
         yield (f"[All rows as CSV]({result.name}.csv) · [the rest as JSON]({result.name}.json) · "
                "[how to read this](README.md#how-to-read-it) · [all benches](README.md)\n")
         yield from pictures(result, "##")
@@ -165,7 +168,8 @@ def all_rows(result):
     if count > ROWS_FOLDED:
         yield f"{count:,}, in [{result.name}.csv]({result.name}.csv).\n"
     elif folded or count > ROWS_SHOWN:
-        yield f"<details><summary>{count:,} rows</summary>\n\n{tables.complete(result.rows)}\n</details>\n"
+        yield (f"<details><summary>{count:,} rows</summary>\n\n{tables.complete(result.rows)}\n"
+               "</details>\n")
     else:
         yield tables.complete(result.rows)
 
@@ -178,8 +182,8 @@ def index(results):
     """The Markdown of the README: all benches that there are."""
     done = [r for r in results if r.run]
     yield f"{MARK}\n\n# What was measured\n"
-    yield ("`make bench` made this: the tables and plots of `freshet-bench`, rivals included where they "
-           "win. Run it (as root) and see whether your machine says the same.\n")
+    yield ("`make bench` made this: the tables and plots of `freshet-bench`, also where a rival wins. "
+           "Run it (as root) and see whether your machine says the same.\n")
     where = list(dict.fromkeys(machine(r) for r in done))
     dates = sorted(r.run.date for r in done)
     if done:
@@ -212,17 +216,17 @@ def links(heads, rows):
 
 HOW = """## How to read it
 
-- Figures are medians unless a name says otherwise (`mean`, `max`, `worst`, `p99`); where a table has a
-  spread, it is the distance of the quartiles, in per cent of the median. Methods that are compared took
-  turns within the same run.
-- Compare within a table rather than between machines. On shared cores (virtual machines) the same loop
-  takes up to twice as long from one moment to the next; `load` says whether the machine was busy.
+- Figures are medians unless a name says otherwise (`mean`, `max`, `worst`, `p99`); where a table has
+  a spread, it is the distance of the quartiles, in per cent of the median. Methods that are compared
+  took turns within the same run.
+- Compare within a table rather than between machines. On shared cores (virtual machines) the same
+  loop takes up to twice as long from one moment to the next; `load` says whether the machine was busy.
 - A bar is a limit that was set before anything was measured. One that is not met stays in the table.
-- Each page says when its own run was and of which commit. A bench that failed keeps the page of its last
-  complete run, and says so. *Quick* runs have fewer rounds and fewer sizes.
-- In the CSV files an empty field is one that such rows do not have, `nan` a number that could not be had
-  (– on the pages). Plots are drawn from the `lines` of the JSON files. `tools/bench-report --redraw`
-  makes pages and plots from these files again.
+- Each page says when its own run was and of which commit. A bench that failed keeps the page of its
+  last complete run, and says so. *Quick* runs have fewer rounds and fewer sizes.
+- In the CSV files an empty field is one that such rows do not have, `nan` a number that could not be
+  had (– on the pages). Plots are drawn from the `lines` of the JSON files. `tools/bench-report
+  --redraw` makes pages and plots from these files again.
 """
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Draws the lines of a bench as one SVG a plot, by gnuplot.
 
-Everything is decided here and gnuplot only draws: its script goes in by standard input, the picture
-comes out by standard output, and no file is left behind. Each line is named at its end. Lines differ
-in colour (by family: seqlock and seqlock-fresh are one), in dashes and in the shape of their points,
-so that they can be told apart in print; ours are thicker and lie on top.
+Everything is decided here and gnuplot only draws: its script goes in by standard input, the
+picture comes out by standard output, and no file is left behind. Each line is named at its end.
+Lines differ in colour (by family: seqlock and seqlock-fresh are one), in dashes and in the shape of
+their points, so that they can be told apart in print; ours are thicker and lie on top.
 
 The picture has a background of its own, and takes dark colours where its reader prefers them: so it
 can be read on every page.
@@ -27,8 +27,8 @@ PLOTS = {
     "read-latency": Plot(
         "How long a read takes", Axis("share of the reads that take less", "share"),
         Axis("a read takes at most", "log", "ns"),
-        "The further to the right, the rarer the reads: at 99.9 % one read of a thousand takes longer "
-        "than the line says."),
+        "The further to the right, the rarer the reads: at 99.9 % one read of a thousand takes "
+        "longer than the line says."),
     "pollers": Plot(
         "What polling does to the updater", Axis("pollers, flat out", "each"),
         Axis("updates per microsecond, one updater", "linear"),
@@ -36,8 +36,8 @@ PLOTS = {
     "stopped-flusher": Plot(
         "Who waits for a stopped flusher", Axis("the flusher was stopped for", "log", "ms"),
         Axis("the longest read took", "log", "ms"),
-        "A reader on the diagonal waits for as long as the flusher stands still; one on a flat line "
-        "does not notice."),
+        "A reader on the diagonal waits for as long as the flusher stands still; one on a flat "
+        "line does not notice."),
     "pass-cost": Plot(
         "One reading of every cgroup's CPU numbers", Axis("cgroups", "log"),
         Axis("a whole pass takes", "log", "ns"),
@@ -55,7 +55,7 @@ PLOTS = {
         "1: reading costs the cgroups' processes nothing beyond the CPU time that pollers use."),
 }
 
-# Longest match of a name's beginning. Light and dark: at least 3:1 against white and against #0d1117.
+# Longest match of a name's beginning. Light and dark: at least 3:1 against white and #0d1117.
 Family = collections.namedtuple("Family", "ours light dark points")
 BLUE, RED, OCHRE, GREEN, PINK, GREY = (("#0060a8", "#58a6ff"), ("#c24a00", "#ff8a50"),
                                        ("#8a6a00", "#d8b13c"), ("#007a5a", "#3fc79a"),
@@ -137,8 +137,8 @@ class Scale:
             self.high = high + 0.06 * (high - self.low) if high > self.low else self.low + 1
             step = 10 ** math.floor(math.log10((self.high - self.low) / 2))
             step *= next(m for m in (1, 2, 2.5, 5, 10) if (self.high - self.low) / (step * m) <= 7)
-            self.tics = [(show(step * i), step * i)
-                         for i in range(math.floor(self.low / step), math.ceil(self.high / step) + 1)]
+            first, last = math.floor(self.low / step), math.ceil(self.high / step)
+            self.tics = [(show(step * i), step * i) for i in range(first, last + 1)]
         self.tics = [t for t in self.tics if self.low <= t[1] <= self.high]
 
     def place(self, value):
@@ -179,7 +179,7 @@ def styles(names):
 
 
 def spread(wanted, gap, low, high):
-    """Places for labels, in the order of `wanted` (rising), at least `gap` apart if there is room."""
+    """Places for labels, in the order of `wanted` (rising), `gap` apart if there is room."""
     gap = min(gap, (high - low) / max(len(wanted) - 1, 1))
     places = []
     for w in wanted:
@@ -195,8 +195,8 @@ def usable(lines, plot):
     """Points that can be drawn, by name of the line; those without any are left out."""
     found = {}
     for line in lines:
-        points = [(float(x), float(y)) for x, y in line["points"] if x is not None and y is not None]
-        points = [(x, y) for x, y in points if math.isfinite(x) and math.isfinite(y) and
+        points = [(x, y) for x, y in line["points"]
+                  if x is not None and y is not None and math.isfinite(x) and math.isfinite(y) and
                   (y > 0 or plot.y.scale != "log") and (x > 0 or plot.x.scale != "share")]
         if points:
             found[line["line"]] = sorted(points)
@@ -224,7 +224,8 @@ def script(plot, lines):
     yield f"set label {quote(plot.y.title)} at screen 0.02, screen {1 - 54 / HEIGHT}"
 
     ends = sorted(points, key=lambda name: points[name][-1][1])
-    at = spread([y.fraction(points[name][-1][1]) for name in ends], LABEL_GAP / (BOTTOM - TOP), 0, 1)
+    at = spread([y.fraction(points[name][-1][1]) for name in ends],
+                LABEL_GAP / (BOTTOM - TOP), 0, 1)
     sample = [1 + pixels / (right - LEFT) for pixels in (24, 46, 68, SAMPLE)]
     for name, place in zip(ends, at):
         x_end, y_end = points[name][-1]
@@ -250,7 +251,9 @@ def script(plot, lines):
 
 def rgb(colour):
     """As gnuplot's SVG has it."""
-    return "rgb({:3d}, {:3d}, {:3d})".format(*bytes.fromhex(colour[1:])) if colour[0] == "#" else colour
+    if colour[0] != "#":
+        return colour
+    return "rgb({:3d}, {:3d}, {:3d})".format(*bytes.fromhex(colour[1:]))
 
 
 def dress(svg, title):

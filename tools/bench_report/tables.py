@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Rows of a bench: from its JSON, to and from CSV, and as Markdown tables.
 
-A row is a dict of texts, in the digits that the bench printed: nothing is rounded on the way. `nan` is
-a number that could not be had; a key that is missing (an empty field of the CSV) is one that such
+A row is a dict of texts, in the digits that the bench printed: nothing is rounded on the way. `nan`
+is a number that could not be had; a key that is missing (an empty field of the CSV) is one that such
 rows do not have. Arrays are numbers with spaces between.
 """
 import collections
@@ -74,9 +74,10 @@ def complete(rows):
     return "\n".join(tables)
 
 
-# What a page asks of many rows. where: keys and the values they shall have; a run that has none such (a
-# quick one) gives the nearest. View: columns of these rows. Pivot: one value, a column for each value
-# of the key `across`. Compare: one value of two kinds of rows, and how many times smaller the other is.
+# What a page asks of many rows. where: keys and the values they shall have; a run that has none such
+# (a quick one) gives the nearest. View: columns of these rows. Pivot: one value, a column for each
+# value of the key `across`. Compare: one value of two kinds of rows, and how many times smaller the
+# second is.
 View = collections.namedtuple("View", "title where columns")
 Pivot = collections.namedtuple("Pivot", "title where columns across value")
 Compare = collections.namedtuple("Compare", "title where columns kind before after value")
@@ -152,7 +153,8 @@ VIEWS = {
         View("Is what they read right?", CORNER, DESIGN +
              ["stale", "torn", "torn_max_skew", "lost", "backwards", "tsan_races"]),
         View("Who waits for whom?", CORNER, DESIGN +
-             ["blocked_ms", "flush_us", "hold_max_us", "updater_slowdown_pct", "other_read_p99_ns"]),
+             ["blocked_ms", "flush_us", "hold_max_us", "updater_slowdown_pct",
+              "other_read_p99_ns"]),
         Pivot("An update (ns), by threads", corner("threads"), DESIGN, "threads", "update_ns"),
         Pivot("An update (ns), by the stats of a set", corner("set_size"), DESIGN, "set_size",
               "update_ns"),
@@ -176,8 +178,8 @@ VIEWS = {
         View("All methods, a read each millisecond", {**HAMMER, "pace_us": "1000"},
              ["method", "mean_s_per_100k", "worst_us", "age_p99_us", "workload_ratio", "sys_s",
               "rstat_pct", "daemon_cpu_pct"]),
-        Pivot("Seconds for 100,000 reads, by readers", {"cgroups": "300", "pace_us": "0"}, ["method"],
-              "readers", "mean_s_per_100k"),
+        Pivot("Seconds for 100,000 reads, by readers", {"cgroups": "300", "pace_us": "0"},
+              ["method"], "readers", "mean_s_per_100k"),
         Pivot("What is left of the workload, by readers", {"cgroups": "300", "pace_us": "0"},
               ["method"], "readers", "workload_ratio"),
     ],
