@@ -150,6 +150,16 @@ void procs_sleep(uint64_t ns)
 		;
 }
 
+void procs_beside(const char *name, char *path, size_t size)
+{
+	char self[4096], *slash;
+	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+	self[len < 0 ? 0 : len] = 0;
+	slash = strrchr(self, '/');
+	snprintf(path, size, "%.*s/%s", (int)(slash ? slash - self : 0), self, name);
+}
+
 pid_t procs_burn(const char *cgroup, int cpu)
 {
 	pid_t pid = procs_fork_into(cgroup);

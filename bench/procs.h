@@ -5,6 +5,7 @@
 #define FRESHET_BENCH_PROCS_H
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -38,6 +39,9 @@ pid_t procs_fork_into(const char *cgroup);
 void procs_kill(pid_t pid);
 
 void procs_sleep(uint64_t ns);
+
+/* The path of a program that lies beside this one. */
+void procs_beside(const char *name, char *path, size_t size);
 
 /* Uses a whole CPU, inside the cgroup. -1 after a message. */
 pid_t procs_burn(const char *cgroup, int cpu);
