@@ -368,7 +368,11 @@ static void flush_cell(struct rstat *r, unsigned slot, uint32_t group, unsigned 
 	rstat_cell_read(r, c, family, now);
 	for (unsigned i = 0; i < r->shape.set_size; i++) {
 		store_relaxed(&total[i], total[i] + now[i] - last[i]);
+#ifdef PLANT_READ_TWICE /* for tests/conform, which must notice it */
+		last[i] = load_relaxed(&rstat_now(r, c, family)[i]);
+#else
 		last[i] = now[i];
+#endif
 		if (above) {
 			uint64_t *up = rstat_total(r, above, family);
 

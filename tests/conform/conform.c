@@ -3,11 +3,13 @@
  * conform DESIGN [--seconds N] [--checks N] [--seed N] [--planted NAME]
  *
  * Checks the promises of DESIGN section 1 of a design of statistics: updates in one process
- * (producer.c), reads in it and in this one, which has nothing but a read-only mapping, and which
- * stops the other one now and then and goes on reading. Each round ends with everything at rest and
- * every number compared with the books. Ends after some seconds, or when Fresh, Whole and Monotone
- * have been checked so many times each; with --planted, as soon as something is wrong: then it is an
- * error if nothing is.
+ * (producer.c), reads in it and in this one, which has nothing but a read-only mapping (of a design
+ * that allows it), and which stops the other one now and then and goes on reading, if it can. Each
+ * round ends with everything at rest and every number compared with the books.
+ *
+ * Ends after some seconds, or when Fresh, Whole and Monotone have been checked so many times each;
+ * with --planted, as soon as something is wrong: then it is an error if nothing is. What a design
+ * lacks must be seen broken: the run goes on until it is, LACKS_NS at most.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -25,12 +27,18 @@
 #include "conform/world.h"
 
 #define ROUND_NS (700 * (NSEC_PER_SEC / 1000))
+#define LACKS_NS (30 * NSEC_PER_SEC)
 #define MINE     (READERS - 1) /* readers of this process */
 
 struct world *world;
 const struct design *design;
 
 static const struct design *const designs[] = { &freshet_rseq, &freshet_fallback };
+
+/* What is seen where a promise is not kept. */
+static const char *const breach_name[PROMISES] = {
+	"a wrong sum", "stale", "torn", "backwards", "a reader that waits", "a read that writes",
+};
 
 static struct options {
 	uint64_t ns, checks;
@@ -40,6 +48,14 @@ static struct options {
 static pid_t producer;
 static struct reader_thread readers[MINE];
 
+static bool lacks_seen(void)
+{
+	for (unsigned p = 0; p < PROMISES; p++)
+		if (design->lacks >> p & 1 && wrong_of(p) == 0)
+			return false;
+	return true;
+}
+
 static bool enough(uint64_t until)
 {
 	if (options.planted && all_wrong())
@@ -47,7 +63,7 @@ static bool enough(uint64_t until)
 	if (options.checks)
 		return checks_of(FRESH) >= options.checks && checks_of(WHOLE) >= options.checks &&
 		       checks_of(MONOTONE) >= options.checks;
-	return clock_ns() >= until;
+	return clock_ns() >= until && (lacks_seen() || clock_ns() >= until + LACKS_NS);
 }
 
 static bool producer_ended(void)
@@ -103,10 +119,25 @@ static void *hold_up(void *thread)
 	return NULL;
 }
 
-/* Reads go on while the updating process, and whatever it was doing, is stopped. */
+/* Each reader has done so many reads. */
+static bool have_read(const uint64_t *from, uint64_t count)
+{
+	for (unsigned i = 0; i < MINE; i++)
+		if (load_relaxed(&world->tally[i].reads) - from[i] < count)
+			return false;
+	return true;
+}
+
+/*
+ * Reads go on while the updating process, and whatever it was doing, is stopped. A design that does
+ * not promise it breaks that promise if a reader does not finish one read: it waits as long as the
+ * other process is stopped, which is not for ever.
+ */
 static void stop_and_read(struct tally *t)
 {
-	uint64_t reads[MINE], limit;
+	const uint64_t enough_reads = promised(UNBLOCKED) ? 100 : 1;
+	const uint64_t longest = promised(UNBLOCKED) ? 10 * NSEC_PER_SEC : NSEC_PER_SEC / 10;
+	uint64_t reads[MINE], began;
 	int status;
 	bool all;
 
@@ -118,13 +149,13 @@ static void stop_and_read(struct tally *t)
 	}
 	for (unsigned i = 0; i < MINE; i++)
 		reads[i] = load_relaxed(&world->tally[i].reads);
-	limit = clock_ns() + 10 * NSEC_PER_SEC;
+	began = clock_ns();
 	do {
-		all = true;
-		for (unsigned i = 0; i < MINE; i++)
-			all &= load_relaxed(&world->tally[i].reads) - reads[i] >= 100;
 		usleep(200);
-	} while (!all && clock_ns() < limit);
+		all = have_read(reads, enough_reads);
+	} while (!all && clock_ns() - began < longest);
+	if (!all && clock_ns() - began > world->longest_wait)
+		world->longest_wait = clock_ns() - began;
 	check(t, UNBLOCKED, all, "reads wait for the stopped process");
 	kill(producer, SIGCONT);
 	__atomic_fetch_add(&world->stands, 1, __ATOMIC_RELAXED);
@@ -146,6 +177,22 @@ static void check_mapping(struct tally *t)
 	if (f)
 		fclose(f);
 	check(t, QUIET, mapped > 0, "not mapped");
+}
+
+static bool check_quiet(struct tally *t)
+{
+	int r;
+
+	if (!design->read_writes) {
+		check_mapping(t);
+		return true;
+	}
+	r = design->read_writes(readers[0].reader);
+	if (r < 0)
+		printf("# cannot tell whether reads write: %s\n", strerror(-r));
+	else
+		check(t, QUIET, r == 0, "a read writes");
+	return r >= 0;
 }
 
 static bool run_round(uint32_t round, uint64_t until)
@@ -174,8 +221,7 @@ static bool run_round(uint32_t round, uint64_t until)
 		return false;
 	for (unsigned i = 0; i < MINE; i++)
 		reader_check_rest(&readers[i], design->flush != NULL);
-	check_mapping(t);
-	return true;
+	return check_quiet(t);
 }
 
 static bool run(void)
@@ -246,6 +292,10 @@ static void say_counts(uint64_t ns)
 	       (unsigned long long)world->restarts, (unsigned long long)world->flushes,
 	       (unsigned long long)world->births, (unsigned long long)world->stands,
 	       (unsigned long long)reads);
+	if (world->longest_wait)
+		printf("# a reader waited for the stopped process as long as it was stopped, up to "
+		       "%.0f ms\n",
+		       (double)world->longest_wait / 1e6);
 }
 
 /* One TAP line. */
@@ -256,7 +306,7 @@ static int say_planted(bool good, uint64_t ns)
 	printf("1..1\n%s 1 - %s: %s is noticed", wrong ? "ok" : "not ok", design->name,
 	       options.planted);
 	for (unsigned p = 0; p < PROMISES; p++)
-		if (wrong_of(p))
+		if (promised(p) && wrong_of(p))
 			printf(", %llu not %s", (unsigned long long)wrong_of(p), promise_name[p]);
 	printf("%s, %.1f s\n", good || wrong ? "" : ", and the run failed",
 	       (double)ns / NSEC_PER_SEC);
@@ -267,12 +317,12 @@ static int say_promises(bool good)
 {
 	int failed = !good, n = 0;
 
-	printf("1..%d\n", __builtin_popcount(design->promises) + 1);
+	printf("1..%d\n", __builtin_popcount(design->promises | design->lacks) + 1);
 	printf("%s %d - %s: ran to its end\n", good ? "ok" : "not ok", ++n, design->name);
 	for (unsigned p = 0; p < PROMISES; p++) {
 		bool kept = wrong_of(p) == 0 && checks_of(p) > 0;
 
-		if (!(design->promises >> p & 1))
+		if (!promised(p))
 			continue;
 		printf("%s %d - %s: %s, %llu checks", kept ? "ok" : "not ok", ++n, design->name,
 		       promise_name[p], (unsigned long long)checks_of(p));
@@ -281,11 +331,28 @@ static int say_promises(bool good)
 		printf("\n");
 		failed |= !kept;
 	}
+	for (unsigned p = 0; p < PROMISES; p++) {
+		if (promised(p))
+			continue;
+		if (design->lacks >> p & 1) {
+			printf("%s %d - %s: %s is seen", wrong_of(p) ? "ok" : "not ok", ++n,
+			       design->name, breach_name[p]);
+			failed |= !wrong_of(p);
+		} else {
+			printf("# %s is not promised: %s", promise_name[p], breach_name[p]);
+		}
+		printf(", %llu of %llu checks\n", (unsigned long long)wrong_of(p),
+		       (unsigned long long)checks_of(p));
+	}
 	return failed;
 }
 
 static const struct design *find_design(const char *name)
 {
+	const struct design *rival = name ? rival_find(name) : NULL;
+
+	if (rival)
+		return rival;
 	for (unsigned i = 0; name && i < sizeof(designs) / sizeof(designs[0]); i++)
 		if (!strcmp(designs[i]->name, name))
 			return designs[i];
@@ -321,12 +388,18 @@ int main(int argc, char **argv)
 	uint64_t seed = parse(argc, argv), began = clock_ns();
 	char dir[] = "/tmp/freshet-conform.XXXXXX";
 	bool good;
+	int r;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
 	if (world == MAP_FAILED || !mkdtemp(dir)) {
 		perror("conform");
+		return 1;
+	}
+	r = design->prepare ? design->prepare(MAX_GROUPS) : 0;
+	if (r) {
+		printf("# prepare: %s\n", strerror(-r));
 		return 1;
 	}
 	world->seed = seed;

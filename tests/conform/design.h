@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What tests/conform asks of a design of hierarchical statistics, so that one body can check the
- * promises of each. Every group has one counter on its own (ops), one gauge (busy), one set of
- * three counters (set) and one histogram.
+ * promises of each: ours, on both of its paths (design_freshet.c), and those of bench/designs
+ * (design_rival.c). Every group has one counter on its own (ops), one gauge (busy), one set of
+ * three counters (set) and one histogram. A design without gauges, histograms or snapshots has
+ * NULL for their functions.
+ *
+ * A design makes some of the promises, and none of them may be seen broken. Of others it says that it
+ * lacks them: their breach must be seen, or the checks would be too weak to tell designs apart.
  *
  * Functions of the tree may be called by any thread of the process that opened it, the updates also
  * in signal handlers. Functions of a reader are called by one thread, which has it alone. Results
@@ -27,6 +32,7 @@ struct numbers {
 	uint64_t ops;
 	uint64_t set[3];
 	int64_t busy;
+	uint64_t apart; /* not 0: members that are not shown here differ from those that are */
 };
 
 struct distribution {
@@ -41,7 +47,10 @@ typedef void see_group(void *arg, uint64_t ref, uint64_t parent_ref, const struc
 struct design {
 	const char *name;
 	unsigned promises; /* bit by enum promise */
+	unsigned lacks;    /* of the others, those whose breach must be seen */
 
+	/* Before the reading process makes the updating one. NULL: nothing to do. */
+	int (*prepare)(unsigned groups);
 	int (*open)(const char *path, unsigned groups, void **tree);
 	void (*close)(void *tree);
 	struct group (*root)(void *tree);
@@ -63,13 +72,18 @@ struct design {
 			    struct numbers *); /* as of the last flush */
 	int (*read_distribution)(void *reader, uint64_t ref, struct distribution *);
 	int (*snapshot)(void *reader, see_group *, void *arg);
+	/* 1 if a read writes to the memory, else 0; called at rest. NULL: it reads a mapping of the
+	 * file at the path, and cannot. */
+	int (*read_writes)(void *reader);
 
 	/* The largest value of a bucket. */
 	uint64_t (*upper)(void *reader, unsigned bucket);
-	/* How often an update was interrupted and started again, as far as it was noticed. */
+	/* How often an update was interrupted and started again, as far as it was noticed; or NULL. */
 	uint64_t (*restarts)(void);
 };
 
 extern const struct design freshet_rseq, freshet_fallback;
+/* One of bench/designs by its name, or NULL. */
+const struct design *rival_find(const char *name);
 
 #endif

@@ -231,8 +231,7 @@ static int attach(void *tree, const char *path, void **reader)
 
 static void unpack(const uint64_t *v, struct numbers *ret)
 {
-	ret->ops = v[OPS];
-	ret->busy = (int64_t)v[BUSY];
+	*ret = (struct numbers){ .ops = v[OPS], .busy = (int64_t)v[BUSY] };
 	memcpy(ret->set, v + SET, sizeof(ret->set));
 }
 

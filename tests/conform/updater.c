@@ -130,11 +130,14 @@ static bool choose(struct target *g, uint64_t x, const struct group *handles)
 void updater_step(unsigned seat, uint64_t x, const struct group *handles, const uint8_t *bucket_of)
 {
 	uint64_t n = 1 + (x >> 8 & 3);
+	unsigned what = x >> 4 & 7;
 	struct target g;
 
 	if (!choose(&g, x, handles))
 		return;
-	switch (x >> 4 & 7) {
+	if ((what == 2 && !design->add_busy) || (what == 3 && !design->observe))
+		what = 4;
+	switch (what) {
 	case 0:
 	case 1:
 		begin(&g, seat, OPS, n);

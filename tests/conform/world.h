@@ -83,7 +83,8 @@ struct world {
 	struct tally tally[READERS +
 			   2]; /* then all other threads of the updating process, of this one */
 	_Alignas(64) uint64_t flushes, births, threads, stands, restarts;
-	int64_t error; /* of the updating process, when it cannot go on */
+	uint64_t longest_wait; /* of a reader for the stopped process, ns */
+	int64_t error;         /* of the updating process, when it cannot go on */
 };
 
 #define TALLY_PRODUCER READERS
@@ -118,8 +119,19 @@ static inline unsigned above(unsigned fixed)
 	return fixed < FIRST_SERVICE ? 0 : 1 + (fixed - FIRST_SERVICE) / SERVICES;
 }
 
-/* Counts a check; says what is wrong if it is, and returns whether it is good. Checks of promises
- * that the design does not make are not counted. The tally is the calling thread's. */
+static inline bool promised(enum promise p)
+{
+	return design->promises >> p & 1;
+}
+
+/* What is broken if a function gives an error. A design whose readers may wait must finish, too. */
+static inline enum promise to_finish(void)
+{
+	return promised(UNBLOCKED) ? UNBLOCKED : EXACT;
+}
+
+/* Counts a check and returns whether it is good; says what is wrong if it is and was promised. The
+ * tally is the calling thread's. */
 __attribute__((format(printf, 4, 5))) bool check(struct tally *, enum promise, bool good,
 						 const char *fmt, ...);
 
@@ -128,6 +140,7 @@ bool leaf_load(unsigned leaf, uint64_t *incarnation, struct group *ret);
 
 uint64_t checks_of(enum promise p);
 uint64_t wrong_of(enum promise p);
+/* Of all promises that the design makes. */
 uint64_t all_wrong(void);
 
 extern const char *const promise_name[PROMISES];
