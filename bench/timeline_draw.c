@@ -160,6 +160,7 @@ static double x_of(const struct picture *p, int64_t time)
  * page is not what the reader is said to prefer. Bars differ by their pattern, too. */
 static const char style[] =
 	"<style>\n"
+	":root { color-scheme: light dark }\n"
 	"text { font: 13px sans-serif; fill: #6f6f6f }\n"
 	"@media (prefers-color-scheme: dark) { text { fill: #929292 } }\n"
 	".design { font-weight: bold; font-size: 14px }\n"
