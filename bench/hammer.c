@@ -57,8 +57,8 @@ struct plan {
 static const unsigned pace_us[MAX_PACES] = { 0, PACE_US };
 
 static const struct plan quick_plan[] = {
-	{ 300, { 8 }, 2, { 15, 5 } },
-	{ 4, { 2 }, 1, { 6 } },
+	{ 300, { 8 }, 2, { 21, 5 } },
+	{ 4, { 2 }, 1, { 5 } },
 };
 
 static const struct plan full_plan[] = {
