@@ -185,7 +185,7 @@ static void report_sides(double lookup_ns)
 	}
 }
 
-/* Where code lies makes as much difference to the base as this part of it. */
+/* What adds no more than this part of the base is not told apart from nothing. */
 #define LOST 0.005
 
 static const char *verdict(double one, double many)
@@ -247,7 +247,8 @@ static void report_notes(const char *kernel_missing)
 	report_note("lookup: freshet_find() of a path of three parts among %u groups, the "
 		    "operations, then freshet_read_total() of one number, which checks that the "
 		    "group lives: %.1f ns without them. open-close: open(2) of a file on a tmpfs, "
-		    "the operations, close(2): %.1f ns.",
+		    "the operations, close(2): %.1f ns. Each calls the operations, or an empty "
+		    "function.",
 		    barriers_groups(), stats_median(&lookup->base), stats_median(&opens->base));
 	report_note(
 		"ns: what one of the `count` operations in succession adds (all of them, divided "

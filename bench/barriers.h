@@ -16,7 +16,8 @@ struct barrier {
 	/* Some ten or hundred microseconds of the base with the operations in it: *ns for each time.
 	 * 0 or -errno. NULL: cannot be had here. */
 	int (*turn)(const struct barrier *b, double *ns);
-	unsigned program; /* barriers_kernel.c: which one */
+	void (*run)(void); /* barriers_user.c: the operations */
+	unsigned program;  /* barriers_kernel.c: which one */
 };
 
 struct barriers {

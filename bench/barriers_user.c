@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Implements the user-space half of barriers.h. A turn is a function of its own for each base,
- * operation and count, made by one macro: what is done how often is a constant, as it is in a program.
- * A turn of lookups takes every leaf of the tree once, in an order that looks random and is always the
- * same, so that turns differ in the operations alone.
+ * Implements the user-space half of barriers.h. All turns of a base run the same code, which calls the
+ * operations through a pointer, or an empty function: where the code of a loop lies may cost more than
+ * a fence in it. A turn of lookups takes every leaf of the tree once, in an order that looks random and
+ * is always the same.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,6 @@
 #include "barriers.h"
 #include "base/atomics.h"
 #include "base/clock.h"
-#include "loops.h"
 
 #define TENANTS  6u
 #define SERVICES 7u /* a tenant */
@@ -42,8 +41,13 @@ static struct {
 
 /* ---- the operations, number k in succession ---- */
 
-#define NOTHING(k)  __asm__ __volatile__("" ::: "memory")
-#define FENCE(k)    fence_seq_cst() /* measured: it pairs with nothing, nor does the next */
+#define NOTHING(k) __asm__ __volatile__("" ::: "memory")
+/* Measured: it pairs with nothing, nor does the next. Compilers make one of several in succession. */
+#define FENCE(k)                 \
+	do {                     \
+		fence_seq_cst(); \
+		NOTHING(k);      \
+	} while (0)
 #define LOCK_ADD(k) __atomic_fetch_add(&line.word[k], 1, __ATOMIC_RELAXED)
 #define RSEQ(k)     freshet_add(&counted, k, 1)
 #define SIGNAL_MASK(k)                                       \
@@ -90,90 +94,90 @@ const struct barriers_how *barriers_user_how(size_t *count)
 
 /* ---- turns ---- */
 
-#define LOOKUPS(op, count)                                                                  \
-	static int lookups_##op##_##count(const struct barrier *b, double *ns)              \
-	{                                                                                   \
-		const struct freshet_handle counted = u.counted;                            \
-		const uint64_t begin = clock_ns();                                          \
-		int err = 0;                                                                \
-                                                                                            \
-		(void)counted;                                                              \
-		LOOPS_AS_IS                                                                 \
-		for (unsigned i = 0; i < LEAVES; i++) {                                     \
-			struct freshet_group g;                                             \
-			uint64_t value, present;                                            \
-                                                                                            \
-			err |= freshet_find(u.view, u.path[i], &g);                         \
-			BARRIERS_##count(op);                                               \
-			err |= freshet_read_total(u.view, g, 0, 1, &value, &present, NULL); \
-		}                                                                           \
-		*ns = (double)(clock_ns() - begin) / LEAVES;                                \
-		return err ? -EIO : 0;                                                      \
+#define ONE(op, count)                                           \
+	static void op##_##count(void)                           \
+	{                                                        \
+		const struct freshet_handle counted = u.counted; \
+                                                                 \
+		(void)counted;                                   \
+		BARRIERS_##count(op);                            \
 	}
+#define ALL(op) ONE(op, 1) ONE(op, 4) ONE(op, 16)
 
-#define OPENS(op, count)                                                     \
-	static int opens_##op##_##count(const struct barrier *b, double *ns) \
-	{                                                                    \
-		const struct freshet_handle counted = u.counted;             \
-		const uint64_t begin = clock_ns();                           \
-		int failed = 0;                                              \
-                                                                             \
-		(void)counted;                                               \
-		LOOPS_AS_IS                                                  \
-		for (unsigned i = 0; i < FILES; i++) {                       \
-			int fd = open(u.file, O_RDONLY | O_CLOEXEC);         \
-                                                                             \
-			BARRIERS_##count(op);                                \
-			failed |= close(fd);                                 \
-		}                                                            \
-		*ns = (double)(clock_ns() - begin) / FILES;                  \
-		return failed ? -EIO : 0;                                    \
-	}
-
-#define TURNS(op, count) LOOKUPS(op, count) OPENS(op, count)
-#define ALL_TURNS(op)    TURNS(op, 1) TURNS(op, 4) TURNS(op, 16)
-
-TURNS(NOTHING, 0)
-ALL_TURNS(NOTHING)
-ALL_TURNS(FENCE)
+ONE(NOTHING, 0)
+ALL(NOTHING)
+ALL(FENCE)
 #ifdef MFENCE
-ALL_TURNS(MFENCE)
+ALL(MFENCE)
 #endif
-ALL_TURNS(LOCK_ADD)
-ALL_TURNS(SIGNAL_MASK)
-ALL_TURNS(RSEQ)
+ALL(LOCK_ADD)
+ALL(SIGNAL_MASK)
+ALL(RSEQ)
 
-#define ROW(name, times, run)                           \
-	{                                               \
-		.op = name, .count = times, .turn = run \
+static int lookups(const struct barrier *b, double *ns)
+{
+	void (*const run)(void) = b->run;
+	const uint64_t begin = clock_ns();
+	int err = 0;
+
+	for (unsigned i = 0; i < LEAVES; i++) {
+		struct freshet_group g;
+		uint64_t value, present;
+
+		err |= freshet_find(u.view, u.path[i], &g);
+		run();
+		err |= freshet_read_total(u.view, g, 0, 1, &value, &present, NULL);
 	}
-#define COUNTS(turns, op, name)                                         \
-	ROW(name, 1, turns##_##op##_1), ROW(name, 4, turns##_##op##_4), \
-		ROW(name, 16, turns##_##op##_16)
+	*ns = (double)(clock_ns() - begin) / LEAVES;
+	return err ? -EIO : 0;
+}
+
+static int opens(const struct barrier *b, double *ns)
+{
+	void (*const run)(void) = b->run;
+	const uint64_t begin = clock_ns();
+	int failed = 0;
+
+	for (unsigned i = 0; i < FILES; i++) {
+		int fd = open(u.file, O_RDONLY | O_CLOEXEC);
+
+		run();
+		failed |= close(fd);
+	}
+	*ns = (double)(clock_ns() - begin) / FILES;
+	return failed ? -EIO : 0;
+}
+
+/* clang-format off */
+#define ROW(name, times, how_turn, what) \
+	{ .op = name, .count = times, .turn = how_turn, .run = what }
+#define COUNTS(name, turn, op) \
+	ROW(name, 1, turn, op##_1), ROW(name, 4, turn, op##_4), ROW(name, 16, turn, op##_16)
 
 #ifdef MFENCE
-#define MFENCES(turns, beside) COUNTS(turns, MFENCE, beside "mfence"),
+#define MFENCES(name, turn) COUNTS(name, turn, MFENCE),
 #else
-#define MFENCES(turns, beside)
+#define MFENCES(name, turn)
 #endif
 
-#define LIST(turns, beside)                                                                \
-	{                                                                                  \
-		ROW(beside "nothing", 1, turns##_NOTHING_0),                               \
-			COUNTS(turns, NOTHING, beside "asymmetric"),                       \
-			COUNTS(turns, FENCE, beside "fence"),                              \
-			MFENCES(turns, beside) COUNTS(turns, LOCK_ADD, beside "lock-add"), \
-			COUNTS(turns, SIGNAL_MASK, beside "signal-mask"),                  \
-			COUNTS(turns, RSEQ, beside "rseq"), /* the last three */           \
-	}
+#define LIST(beside, turn) {                                      \
+	ROW(beside "nothing", 1, turn, NOTHING_0),                \
+	COUNTS(beside "asymmetric", turn, NOTHING),               \
+	COUNTS(beside "fence", turn, FENCE),                      \
+	MFENCES(beside "mfence", turn)                            \
+	COUNTS(beside "lock-add", turn, LOCK_ADD),                \
+	COUNTS(beside "signal-mask", turn, SIGNAL_MASK),          \
+	COUNTS(beside "rseq", turn, RSEQ), /* the last three */   \
+}
+/* clang-format on */
 
-static struct barrier lookups[] = LIST(lookups, ""), opens[] = LIST(opens, "open+");
+static struct barrier lookup_list[] = LIST("", lookups), open_list[] = LIST("open+", opens);
 
 #define COUNT(list) (sizeof(list) / sizeof((list)[0]))
 
 static const struct barriers families[BARRIERS_USER] = {
-	{ "user", "lookup", ROW("", 0, lookups_NOTHING_0), lookups, COUNT(lookups) },
-	{ "user", "open-close", ROW("", 0, opens_NOTHING_0), opens, COUNT(opens) },
+	{ "user", "lookup", ROW("", 0, lookups, NOTHING_0), lookup_list, COUNT(lookup_list) },
+	{ "user", "open-close", ROW("", 0, opens, NOTHING_0), open_list, COUNT(open_list) },
 };
 
 const struct barriers *barriers_user(int family)
@@ -255,7 +259,8 @@ int barriers_user_open(const char *path)
 		return err;
 	}
 	for (unsigned i = 1; i <= 3 && freshet_backend(u.tree) != FRESHET_RSEQ; i++)
-		lookups[COUNT(lookups) - i].turn = opens[COUNT(opens) - i].turn = NULL;
+		lookup_list[COUNT(lookup_list) - i].turn = open_list[COUNT(open_list) - i].turn =
+			NULL;
 	return 0;
 }
 
