@@ -11,7 +11,7 @@ int bench_pass(bool quick);
 int bench_scrape(bool quick);
 int bench_update(bool quick);
 int bench_read(bool quick);
-int bench_designs(bool quick);
+int bench_all_designs(bool quick); /* `designs` */
 int bench_hammer(bool quick);
 int bench_barriers(bool quick);
 int bench_timeline(bool quick);

@@ -1,10 +1,381 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * The bench `designs`: every design of bench/designs/ in the same configurations, of which all designs
+ * take one before the next, so that what else happens here hits them alike.
+ *
+ * A configuration's phases, each with all of its threads to itself: live checks (designs_live.h), which
+ * come first as they keep books from zero; updates, flushes, polling beside them (designs_run.h); in
+ * some, stopped flushers (designs_stop.h). Races are looked for before (designs_races.h).
+ */
+#include <errno.h>
+#include <math.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/clock.h"
 #include "benches.h"
+#include "designs_live.h"
+#include "designs_loc.h"
+#include "designs_races.h"
+#include "designs_run.h"
+#include "designs_stop.h"
+#include "designs_summary.h"
+#include "procs.h"
+#include "report.h"
 
-int bench_designs(bool quick)
+#define PARK_MS 100u /* for blocked_ms */
+
+static const unsigned all_threads[] = { 1, 2, 8 }, all_owners[] = { 4, 300 },
+		      all_slots[] = { 2, 64, 256 }, all_sets[] = { 1, 3, 16 };
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
+/* What the plots show; the first of the quick run's configurations. */
+static const struct config corners[] = {
+	{ 8, 300, 64, 3 },
+	{ 2, 4, 2, 1 },
+	{ 8, 300, 256, 16 },
+};
+
+/* How long and how often. */
+static struct plan {
+	unsigned update_turns, flushes, polled_turns, parks;
+	uint64_t own_ns, root_ns, polled_ns, races_ns;
+} plan;
+
+static const struct plan quick_plan = { 5,
+					3,
+					5,
+					2,
+					250 * NSEC_PER_MSEC,
+					100 * NSEC_PER_MSEC,
+					2 * NSEC_PER_MSEC,
+					500 * NSEC_PER_MSEC },
+			 full_plan = { 9,
+				       5,
+				       9,
+				       5,
+				       300 * NSEC_PER_MSEC,
+				       150 * NSEC_PER_MSEC,
+				       4 * NSEC_PER_MSEC,
+				       3 * NSEC_PER_SEC };
+
+static struct designs_entry entry[DESIGNS_MAX];
+static unsigned entries;
+static struct designs_tree tree;
+static bool two_cpus;
+
+/* ---- one design in one configuration ---- */
+
+static int measure_updates(const struct config *c, struct outcome *o)
 {
-	fprintf(stderr, "freshet-bench: designs: to be written\n");
-	return 1;
+	struct stats ns = { .count = 0 };
+	int err = 0;
+
+	for (unsigned i = 0; i < plan.update_turns && !err; i++) {
+		double turn;
+
+		err = run_updates(&tree, c->threads, &turn);
+		if (!err)
+			stats_add(&ns, turn);
+	}
+	o->update_ns = stats_median(&ns);
+	o->update_spread = stats_spread(&ns);
+	return err;
+}
+
+static int measure_flushes(struct outcome *o)
+{
+	struct stats cpu_us = { .count = 0 }, hold_us = { .count = 0 };
+	int err = 0;
+
+	procs_realtime(1);
+	for (unsigned i = 0; i < plan.flushes && !err; i++) {
+		double cpu, hold;
+
+		err = run_flush(&tree, &cpu, &hold);
+		if (!err)
+			stats_add(&cpu_us, cpu);
+		if (!err && !isnan(hold))
+			stats_add(&hold_us, hold);
+	}
+	procs_realtime(0);
+	o->flush_us = stats_median(&cpu_us);
+	o->hold_us = hold_us.count ? stats_median(&hold_us) : (double)NAN;
+	return err;
+}
+
+static int measure_polled(struct outcome *o)
+{
+	static struct tails alone, beside;
+	struct stats pct = { .count = 0 };
+	int err = 0;
+
+	memset(&alone, 0, sizeof(alone));
+	memset(&beside, 0, sizeof(beside));
+	o->slowdown_pct = o->other_p99 = o->other_alone_p99 = (double)NAN;
+	if (!two_cpus)
+		return 0;
+	procs_realtime(1);
+	for (unsigned i = 0; i < plan.polled_turns && !err; i++) {
+		double without = 0, with = 0;
+
+		err = run_polled(&tree, 0, plan.polled_ns, &without);
+		if (!err)
+			err = run_polled(&tree, 1, plan.polled_ns, &with);
+		if (!err)
+			err = run_other(&tree, 0, plan.polled_ns, &alone);
+		if (!err)
+			err = run_other(&tree, 1, plan.polled_ns, &beside);
+		stats_add(&pct, (without / with - 1) * 100);
+	}
+	procs_realtime(0);
+	o->slowdown_pct = stats_median(&pct);
+	o->other_p99 = tails_quantile(&beside, 0.99);
+	o->other_alone_p99 = tails_quantile(&alone, 0.99);
+	return err;
+}
+
+static int measure_stopped(struct outcome *o)
+{
+	uint64_t longest;
+	int err = stop_run(&tree, PARK_MS * NSEC_PER_MSEC, plan.parks, &longest);
+
+	if (!err)
+		o->blocked_ms = (double)longest / NSEC_PER_MSEC;
+	return err == -ETIMEDOUT ? 0 : err; /* it could not be had */
+}
+
+static bool is_corner(const struct config *c)
+{
+	for (size_t i = 0; i < LENGTH(corners); i++)
+		if (!memcmp(c, &corners[i], sizeof(*c)))
+			return true;
+	return false;
+}
+
+/* ---- what plots show ---- */
+
+static void plot_latency(const struct designs_entry *e, const struct tails *t)
+{
+	static const double share[] = { 0.5, 0.9, 0.99, 0.999, 0.9999, 0.99999 };
+	double x[LENGTH(share)], y[LENGTH(share)];
+
+	for (size_t i = 0; i < LENGTH(share); i++) {
+		x[i] = 1 / (1 - share[i]);
+		/* Of ten slower ones at least. */
+		y[i] = (double)t->count * (1 - share[i]) >= 10 ? tails_quantile(t, share[i])
+							       : (double)NAN;
+	}
+	report_line("read-latency", e->design->name, x, y, LENGTH(share));
+}
+
+static int plot_pollers(const struct designs_entry *e)
+{
+	static const double pollers[] = { 0, 1, 2, 4, 8 };
+	static struct stats rate[LENGTH(pollers)];
+	double y[LENGTH(pollers)];
+	int err = 0;
+
+	memset(rate, 0, sizeof(rate));
+	procs_realtime(1);
+	for (unsigned turn = 0; turn < 5; turn++) {
+		for (size_t i = 0; i < LENGTH(pollers) && !err; i++) {
+			err = run_polled(&tree, (unsigned)pollers[i], 2 * plan.polled_ns, &y[i]);
+			stats_add(&rate[i], y[i]);
+		}
+	}
+	procs_realtime(0);
+	for (size_t i = 0; i < LENGTH(pollers); i++)
+		y[i] = stats_median(&rate[i]);
+	if (!err)
+		report_line("pollers", e->design->name, pollers, y, LENGTH(pollers));
+	return err;
+}
+
+static int plot_stopped(const struct designs_entry *e)
+{
+	static const double ms[] = { 1, 3, 10, 30, 100 };
+	double y[LENGTH(ms)];
+	int err = 0;
+
+	for (size_t i = 0; i < LENGTH(ms) && !err; i++) {
+		uint64_t longest = 0;
+
+		err = stop_run(&tree, (uint64_t)ms[i] * NSEC_PER_MSEC, plan.parks, &longest);
+		y[i] = err ? (double)NAN : (double)longest / NSEC_PER_MSEC;
+		err = err == -ETIMEDOUT ? 0 : err;
+	}
+	if (!err)
+		report_line("stopped-flusher", e->design->name, ms, y, LENGTH(ms));
+	return err;
+}
+
+static int plots(const struct designs_entry *e, const struct outcome *o)
+{
+	int err;
+
+	plot_latency(e, &o->live.own);
+	if (!two_cpus)
+		return 0;
+	err = plot_pollers(e);
+	return err ? err : plot_stopped(e);
+}
+
+/* ---- rows ---- */
+
+static void report_outcome(const struct designs_entry *e, const struct config *c,
+			   const struct outcome *o)
+{
+	const struct live *l = &o->live;
+
+	report_row();
+	report_text("design", e->design->name);
+	report_text("backend", e->design->backend);
+	report_number("threads", c->threads, 0);
+	report_number("owners", c->owners, 0);
+	report_number("slots", c->slots, 0);
+	report_number("set_size", c->set_size, 0);
+	report_number("update_ns", o->update_ns, 2);
+	report_number("flush_us", o->flush_us, 1);
+	report_number("hold_max_us", o->hold_us, 1);
+	report_number("read_p50_ns", tails_quantile(&l->own, 0.5), 0);
+	report_number("read_p99_ns", tails_quantile(&l->own, 0.99), 0);
+	report_number("read_max_us", (double)l->own.max / 1e3, 1);
+	report_number("reads_per_s", outcome_reads_per_s(o), 0);
+	report_number("stale", (double)l->stale, 0);
+	report_number("torn", (double)l->torn, 0);
+	report_number("torn_max_skew", (double)l->torn_max_skew, 0);
+	report_number("lost", (double)l->lost, 0);
+	report_number("backwards", (double)l->backwards, 0);
+	report_number("blocked_ms", o->blocked_ms, 3);
+	report_number("updater_slowdown_pct", o->slowdown_pct, 1);
+	report_number("tsan_races", e->races, 0);
+	report_number("loc", e->loc, 0);
+	report_number("excess", (double)l->excess, 0);
+	report_number("checked_reads", (double)l->checked, 0);
+	report_number("update_spread_pct", o->update_spread, 1);
+	report_number("other_read_p99_ns", o->other_p99, 0);
+	report_number("other_alone_p99_ns", o->other_alone_p99, 0);
+	report_number("tsan_off_s", e->tsan_off, 3);
+	report_number("tsan_on_s", e->tsan_on, 3);
+}
+
+static int measure(struct designs_entry *e, const struct config *c, struct outcome *o)
+{
+	int err = designs_tree_open(&tree, e->design, c->owners, c->slots, c->set_size);
+
+	memset(o, 0, sizeof(*o));
+	o->blocked_ms = (double)NAN;
+	if (err)
+		return err;
+	err = live_run(&tree, c->threads, plan.own_ns, plan.root_ns, &o->live);
+	if (!err)
+		err = measure_updates(c, o);
+	if (!err)
+		err = measure_polled(o);
+	if (!err && is_corner(c) && two_cpus)
+		err = measure_stopped(o);
+	if (!err && !memcmp(c, &corners[0], sizeof(*c)))
+		err = plots(e, o);
+	if (!err)
+		err = measure_flushes(o); /* from here on locks are timed, which takes time */
+	designs_tree_close(&tree);
+	if (!err)
+		report_outcome(e, c, o);
+	return err;
+}
+
+/* ---- all of them ---- */
+
+static int run_config(const struct config *c)
+{
+	static struct outcome outcome[DESIGNS_MAX];
+
+	for (unsigned i = 0; i < entries; i++) {
+		int err = measure(&entry[i], c, &outcome[i]);
+
+		if (err) {
+			fprintf(stderr,
+				"freshet-bench: designs: %s, %u threads, %u owners, "
+				"%u slots, sets of %u: %s\n",
+				entry[i].design->name, c->threads, c->owners, c->slots, c->set_size,
+				strerror(-err));
+			return err;
+		}
+	}
+	summary_add(entry, outcome, entries);
+	return 0;
+}
+
+static int run_all(void)
+{
+	int err = 0;
+
+	for (size_t o = 0; o < LENGTH(all_owners); o++)
+		for (size_t s = 0; s < LENGTH(all_slots); s++)
+			for (size_t k = 0; k < LENGTH(all_sets); k++)
+				for (size_t t = 0; t < LENGTH(all_threads) && !err; t++) {
+					const struct config c = { all_threads[t], all_owners[o],
+								  all_slots[s], all_sets[k] };
+
+					err = run_config(&c);
+				}
+	return err;
+}
+
+static int run_corners(void)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < LENGTH(corners) && !err; i++)
+		err = run_config(&corners[i]);
+	return err;
+}
+
+/* Those that can run here, and what is to be known of each before. */
+static int find_designs(void)
+{
+	int err = 0;
+
+	for (unsigned i = 0; bench_designs[i] && !err; i++) {
+		struct designs_entry *e = &entry[entries];
+		struct races races;
+
+		*e = (struct designs_entry){ .design = bench_designs[i] };
+		err = races_plain(e->design, plan.races_ns / 2, &e->tsan_off);
+		if (err == -EOPNOTSUPP) {
+			report_note("Left out, as this machine cannot run it: %s.",
+				    e->design->name);
+			err = 0;
+			continue;
+		}
+		e->loc = designs_loc(e->design->name);
+		e->races_error = races_run(e->design->name, plan.races_ns, &races);
+		e->races = e->races_error ? (double)NAN : races.reports;
+		e->tsan_on = e->races_error ? (double)NAN : races.seconds_per_1m;
+		if (err)
+			fprintf(stderr, "freshet-bench: designs: %s: %s\n", e->design->name,
+				strerror(-err));
+		if (++entries == DESIGNS_MAX)
+			break;
+	}
+	return err;
+}
+
+int bench_all_designs(bool quick)
+{
+	int err;
+
+	plan = quick ? quick_plan : full_plan;
+	two_cpus = procs_first_cpu() != procs_last_cpu();
+	tails_begin();
+	err = find_designs();
+	procs_pin(0, procs_first_cpu());
+	if (!err)
+		err = quick ? run_corners() : run_all();
+	procs_unpin();
+	if (err)
+		return 1;
+	summary_report(entry, entries);
+	return 0;
 }

@@ -27,7 +27,7 @@ static const struct bench benches[] = {
 	{ "update", bench_update, false,
 	  "updating a program's numbers, beside other ways to count" },
 	{ "read", bench_read, false, "reading a program's numbers" },
-	{ "designs", bench_designs, false, "the designs of the debate, side by side" },
+	{ "designs", bench_all_designs, false, "the designs of the debate, side by side" },
 	{ "hammer", bench_hammer, true, "many pollers of this kernel's cgroups, in several ways" },
 	{ "barriers", bench_barriers, false, "what fences, atomics and masked interrupts cost" },
 	{ "timeline", bench_timeline, false, "who runs and who waits, simulated exactly",

@@ -13,15 +13,12 @@
 
 int peer_start(struct peer *p, const char *name)
 {
-	char self[4096], path[4300], *slash;
-	ssize_t len = readlink("/proc/self/exe", self, sizeof(self) - 1);
+	char path[4300];
 	int pair[2];
 
 	signal(SIGPIPE, SIG_IGN); /* when it ends early */
 	memset(p, 0, sizeof(*p));
-	self[len < 0 ? 0 : len] = 0;
-	slash = strrchr(self, '/');
-	snprintf(path, sizeof(path), "%.*s/%s", (int)(slash ? slash - self : 0), self, name);
+	procs_beside(name, path, sizeof(path));
 	if (access(path, X_OK) < 0)
 		return -errno;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)

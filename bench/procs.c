@@ -49,11 +49,16 @@ int procs_last_cpu(void)
 	return cpu;
 }
 
+unsigned procs_cpus(void)
+{
+	return (unsigned)CPU_COUNT(allowed());
+}
+
 int procs_nth_cpu(unsigned n)
 {
 	int cpu = procs_first_cpu();
 
-	for (n %= (unsigned)CPU_COUNT(allowed()); n; n--)
+	for (n %= procs_cpus(); n; n--)
 		do
 			cpu++;
 		while (!CPU_ISSET(cpu, allowed()));

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Polls a design's tree while it is updated and flushed, and checks what each read says.
+ *
+ * Readers poll, each its own owner, without a pause, and then (no times are taken of that) the root in
+ * turn with it. One thread updates all leaves on all slots and keeps books: how many updates of an
+ * owner have begun, how many are done. One flushes the root LIVE_FLUSHES_S times a second.
+ *
+ * A read must give at least what was done before it began (else it is stale), as much in each counter
+ * of the set (torn), no less than the same reader's last one (backwards), and at most what had begun
+ * when it was over (excess). At the end, at rest and flushed, each owner and the root must have what
+ * was done (lost).
+ */
+#ifndef FRESHET_BENCH_DESIGNS_LIVE_H
+#define FRESHET_BENCH_DESIGNS_LIVE_H
+
+#include "designs_tree.h"
+#include "tails.h"
+
+#define LIVE_MAX_READERS 8u
+#define LIVE_FLUSHES_S   300u /* or as many as there can be */
+
+struct live {
+	struct tails own; /* of reads of owners */
+	uint64_t own_ns;  /* while those were taken */
+	uint64_t checked; /* reads, of owners and the root */
+	uint64_t stale, torn, torn_max_skew, backwards, excess;
+	uint64_t lost; /* updates more or less, of all owners and the root */
+	uint64_t updates, flushes;
+};
+
+/* A tree that was not updated before. own_ns, root_ns: how long owners, and the root in turn with
+ * them, are polled. 0 or -errno. */
+int live_run(struct designs_tree *t, unsigned readers, uint64_t own_ns, uint64_t root_ns,
+	     struct live *ret);
+
+#endif

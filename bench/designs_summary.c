@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT */
+/* Implements designs_summary.h. */
+#include "designs_summary.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "designs_races.h"
+#include "designs_run.h"
+#include "report.h"
+#include "stats.h"
+
+static unsigned configurations;
+static struct stats spread; /* of update_ns, per cent */
+
+double outcome_reads_per_s(const struct outcome *o)
+{
+	return (double)o->live.own.count * 1e9 / (double)o->live.own_ns;
+}
+
+/* ---- who is best ---- */
+
+static double update_ns(const struct outcome *o)
+{
+	return o->update_ns;
+}
+
+static double flush_us(const struct outcome *o)
+{
+	return o->flush_us;
+}
+
+static double read_p50(const struct outcome *o)
+{
+	return tails_quantile(&o->live.own, 0.5);
+}
+
+static double read_p99(const struct outcome *o)
+{
+	return tails_quantile(&o->live.own, 0.99);
+}
+
+static double pause_of_reads(const struct outcome *o)
+{
+	return 1 / outcome_reads_per_s(o);
+}
+
+static double slowdown(const struct outcome *o)
+{
+	return o->slowdown_pct;
+}
+
+/* The least is the best. */
+static const struct metric {
+	const char *what;
+	double (*of)(const struct outcome *o);
+} metrics[] = {
+	{ "update_ns", update_ns },        { "flush_us", flush_us },
+	{ "read_p50_ns", read_p50 },       { "read_p99_ns", read_p99 },
+	{ "reads_per_s", pause_of_reads }, { "updater_slowdown_pct", slowdown },
+};
+_Static_assert(sizeof(metrics) / sizeof(metrics[0]) == SUMMARY_METRICS, "designs_entry.sum.best");
+
+static void add_best(struct designs_entry *entry, const struct outcome *outcome, unsigned count)
+{
+	for (unsigned m = 0; m < SUMMARY_METRICS; m++) {
+		unsigned best = 0;
+
+		for (unsigned i = 1; i < count; i++)
+			if (metrics[m].of(&outcome[i]) < metrics[m].of(&outcome[best]))
+				best = i;
+		entry[best].sum.best[m]++;
+	}
+}
+
+void summary_add(struct designs_entry *entry, const struct outcome *outcome, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++) {
+		const struct outcome *o = &outcome[i];
+		struct designs_entry *e = &entry[i];
+
+		if (!configurations)
+			e->sum.least_blocked_ms = e->sum.most_blocked_ms = (double)NAN;
+		e->sum.stale += o->live.stale;
+		e->sum.torn += o->live.torn;
+		if (o->live.torn_max_skew > e->sum.torn_max_skew)
+			e->sum.torn_max_skew = o->live.torn_max_skew;
+		e->sum.backwards += o->live.backwards;
+		e->sum.lost += o->live.lost;
+		e->sum.excess += o->live.excess;
+		e->sum.reads += o->live.checked;
+		e->sum.updates += o->live.updates;
+		e->sum.least_blocked_ms = fmin(e->sum.least_blocked_ms, o->blocked_ms);
+		e->sum.most_blocked_ms = fmax(e->sum.most_blocked_ms, o->blocked_ms);
+		stats_add(&spread, o->update_spread);
+	}
+	add_best(entry, outcome, count);
+	configurations++;
+}
+
+static void note_best(const struct designs_entry *entry, unsigned count)
+{
+	for (unsigned m = 0; m < SUMMARY_METRICS; m++) {
+		char text[260] = "";
+		size_t len = 0;
+
+		for (unsigned i = 0; i < count && len < sizeof(text); i++)
+			if (entry[i].sum.best[m])
+				len += (size_t)snprintf(text + len, sizeof(text) - len, "%s %s %u",
+							len ? "," : "", entry[i].design->name,
+							entry[i].sum.best[m]);
+		report_note("Best %s, in how many of %u configurations:%s.", metrics[m].what,
+			    configurations, text);
+	}
+}
+
+/* ---- bars ---- */
+
+/* Reads and updates that break what the design promises. */
+static double broken(const struct designs_entry *e)
+{
+	const unsigned promises = e->design->promises;
+	uint64_t sum = 0;
+
+	sum += promises & DESIGN_EXACT ? e->sum.lost + e->sum.excess : 0;
+	sum += promises & DESIGN_FRESH ? e->sum.stale : 0;
+	sum += promises & DESIGN_WHOLE ? e->sum.torn : 0;
+	sum += promises & DESIGN_MONOTONE ? e->sum.backwards : 0;
+	return (double)sum;
+}
+
+static void report_bars(const struct designs_entry *e)
+{
+	const char *name = e->design->name;
+
+	report_bar(BAR_BELOW, broken(e), 1, "", "%s: reads and sums against its promises", name);
+	if (e->design->lacks & DESIGN_WHOLE)
+		report_bar(BAR_AT_LEAST, (double)e->sum.torn, 1, "", "%s: torn reads", name);
+	if (e->design->lacks & DESIGN_FRESH)
+		report_bar(BAR_AT_LEAST, (double)e->sum.stale, 1, "", "%s: stale reads", name);
+	if (isnan(e->sum.most_blocked_ms))
+		return;
+	if (e->design->lacks & DESIGN_UNBLOCKED)
+		report_bar(BAR_AT_LEAST, e->sum.least_blocked_ms, 90, " ms",
+			   "%s: a read, flusher stopped for 100 ms", name);
+	if (e->design->promises & DESIGN_UNBLOCKED)
+		report_bar(BAR_BELOW, e->sum.most_blocked_ms, 5, " ms",
+			   "%s: a read, flusher stopped for 100 ms", name);
+}
+
+/* ---- notes ---- */
+
+static void note_designs(const struct designs_entry *e)
+{
+	report_note(
+		"%s: %s. %.0f lines of code. %llu reads checked beside %llu updates: stale %llu, "
+		"torn %llu (by %llu at most), lost %llu, backwards %llu.",
+		e->design->name, e->design->models, e->loc, (unsigned long long)e->sum.reads,
+		(unsigned long long)e->sum.updates, (unsigned long long)e->sum.stale,
+		(unsigned long long)e->sum.torn, (unsigned long long)e->sum.torn_max_skew,
+		(unsigned long long)e->sum.lost, (unsigned long long)e->sum.backwards);
+}
+
+static void note_races(const struct designs_entry *e)
+{
+	if (e->races_error == -EOPNOTSUPP)
+		report_note("ThreadSanitizer off | on: %-18s %7.2f | -, as it cannot see into "
+			    "restartable sequences",
+			    e->design->name, e->tsan_off);
+	else if (e->races_error)
+		report_note("ThreadSanitizer off | on: %-18s %7.2f | - (%s)", e->design->name,
+			    e->tsan_off,
+			    e->races_error == -ENOENT ? "no " RACES_PROGRAM " was built"
+						      : strerror(-e->races_error));
+	else
+		report_note("ThreadSanitizer off | on | ratio: %-18s %7.2f | %7.2f | %5.1f",
+			    e->design->name, e->tsan_off, e->tsan_on, e->tsan_on / e->tsan_off);
+}
+
+void summary_report(const struct designs_entry *entry, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		report_bars(&entry[i]);
+	note_best(entry, count);
+	for (unsigned i = 0; i < count; i++)
+		note_designs(&entry[i]);
+	for (unsigned i = 0; i < count; i++)
+		note_races(&entry[i]);
+	report_note(
+		"Those are mean seconds for 1M reads by one of %u readers polling %u owners, and "
+		"tsan_races the data races that were reported meanwhile, each pair of places in "
+		"the code once.",
+		RACES_READERS, RACES_OWNERS);
+	report_note("update_ns: %u updates in a row on a slot below the number of CPUs, a loop "
+		    "without a call, after a round over the leaves that is not timed; entering is "
+		    "not included. Median; mean of the threads; no reader, no flush. The turns' "
+		    "quartiles are %.1f %% apart as a median.",
+		    RUN_BATCH, stats_median(&spread));
+	report_note(
+		"flush_us: CPU time of one flush of the root after every leaf was updated on every "
+		"slot. Of the flushes the median. hold_max_us: the longest that a lock was held in "
+		"one (-: no lock that readers take).");
+	report_note("Reads: `threads` threads, each polling its own owner without a pause, timed "
+		    "one by "
+		    "one; beside them, on the same CPUs, a thread that updates all leaves on all "
+		    "slots and one that flushes the root up to %u times a second. So read_max_us "
+		    "has time slices in it.",
+		    LIVE_FLUSHES_S);
+	report_note(
+		"stale, torn, backwards, excess: counted in every read of an owner and then, with "
+		"the owners in turn, of the root; lost: at the end, at rest and flushed.");
+	report_note(
+		"updater_slowdown_pct: of a thread that updates all leaves on one slot, while one "
+		"owner is polled without a pause on another CPU, against alone. other_read_p99_ns: "
+		"another owner's reads meanwhile; other_alone_p99_ns: when nobody polls.");
+	report_note("blocked_ms: the longest read on another CPU while a flusher of the root was "
+		    "stopped for 100 ms at a random moment inside a flush.");
+}
