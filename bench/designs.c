@@ -32,32 +32,34 @@ static const unsigned all_threads[] = { 1, 2, 8 }, all_owners[] = { 4, 300 },
 /* What the plots show; the first of the quick run's configurations. */
 static const struct config corners[] = {
 	{ 8, 300, 64, 3 },
-	{ 2, 4, 2, 1 },
+	{ 2, 4, 2, 3 },
 	{ 8, 300, 256, 16 },
 };
 
 /* How long and how often. */
-static struct plan {
+static const struct plan {
 	unsigned update_turns, flushes, polled_turns, parks;
 	uint64_t own_ns, root_ns, polled_ns, races_ns;
-} plan;
-
-static const struct plan quick_plan = { 5,
-					3,
-					5,
-					2,
-					250 * NSEC_PER_MSEC,
-					100 * NSEC_PER_MSEC,
-					2 * NSEC_PER_MSEC,
-					500 * NSEC_PER_MSEC },
-			 full_plan = { 9,
-				       5,
-				       9,
-				       5,
-				       300 * NSEC_PER_MSEC,
-				       150 * NSEC_PER_MSEC,
-				       4 * NSEC_PER_MSEC,
-				       3 * NSEC_PER_SEC };
+} quick_plan = {
+	.update_turns = 5,
+	.flushes = 3,
+	.polled_turns = 5,
+	.parks = 2,
+	.own_ns = 200 * NSEC_PER_MSEC,
+	.root_ns = 130 * NSEC_PER_MSEC,
+	.polled_ns = 2 * NSEC_PER_MSEC,
+	.races_ns = 300 * NSEC_PER_MSEC,
+}, full_plan = {
+	.update_turns = 9,
+	.flushes = 5,
+	.polled_turns = 9,
+	.parks = 5,
+	.own_ns = 300 * NSEC_PER_MSEC,
+	.root_ns = 150 * NSEC_PER_MSEC,
+	.polled_ns = 4 * NSEC_PER_MSEC,
+	.races_ns = 3 * NSEC_PER_SEC,
+};
+static struct plan plan;
 
 static struct designs_entry entry[DESIGNS_MAX];
 static unsigned entries;
@@ -104,32 +106,44 @@ static int measure_flushes(struct outcome *o)
 	return err;
 }
 
+/* How much slower updates of all owners, or of the others, are while one is polled. */
+static int measure_slowdown(bool others, struct stats *pct)
+{
+	double without = 0, with = 0;
+	int err = run_polled(&tree, 0, others, plan.polled_ns, &without);
+
+	if (!err)
+		err = run_polled(&tree, 1, others, plan.polled_ns, &with);
+	if (!err)
+		stats_add(pct, (without / with - 1) * 100);
+	return err;
+}
+
 static int measure_polled(struct outcome *o)
 {
 	static struct tails alone, beside;
-	struct stats pct = { .count = 0 };
+	struct stats all = { .count = 0 }, others = { .count = 0 };
 	int err = 0;
 
 	memset(&alone, 0, sizeof(alone));
 	memset(&beside, 0, sizeof(beside));
-	o->slowdown_pct = o->other_p99 = o->other_alone_p99 = (double)NAN;
+	o->slowdown_pct = o->others_slowdown_pct = (double)NAN;
+	o->other_p99 = o->other_alone_p99 = (double)NAN;
 	if (!two_cpus)
 		return 0;
 	procs_realtime(1);
 	for (unsigned i = 0; i < plan.polled_turns && !err; i++) {
-		double without = 0, with = 0;
-
-		err = run_polled(&tree, 0, plan.polled_ns, &without);
+		err = measure_slowdown(false, &all);
 		if (!err)
-			err = run_polled(&tree, 1, plan.polled_ns, &with);
+			err = measure_slowdown(true, &others);
 		if (!err)
 			err = run_other(&tree, 0, plan.polled_ns, &alone);
 		if (!err)
 			err = run_other(&tree, 1, plan.polled_ns, &beside);
-		stats_add(&pct, (without / with - 1) * 100);
 	}
 	procs_realtime(0);
-	o->slowdown_pct = stats_median(&pct);
+	o->slowdown_pct = stats_median(&all);
+	o->others_slowdown_pct = stats_median(&others);
 	o->other_p99 = tails_quantile(&beside, 0.99);
 	o->other_alone_p99 = tails_quantile(&alone, 0.99);
 	return err;
@@ -180,7 +194,8 @@ static int plot_pollers(const struct designs_entry *e)
 	procs_realtime(1);
 	for (unsigned turn = 0; turn < 5; turn++) {
 		for (size_t i = 0; i < LENGTH(pollers) && !err; i++) {
-			err = run_polled(&tree, (unsigned)pollers[i], 2 * plan.polled_ns, &y[i]);
+			err = run_polled(&tree, (unsigned)pollers[i], false, 2 * plan.polled_ns,
+					 &y[i]);
 			stats_add(&rate[i], y[i]);
 		}
 	}
@@ -254,6 +269,7 @@ static void report_outcome(const struct designs_entry *e, const struct config *c
 	report_number("excess", (double)l->excess, 0);
 	report_number("checked_reads", (double)l->checked, 0);
 	report_number("update_spread_pct", o->update_spread, 1);
+	report_number("others_slowdown_pct", o->others_slowdown_pct, 1);
 	report_number("other_read_p99_ns", o->other_p99, 0);
 	report_number("other_alone_p99_ns", o->other_alone_p99, 0);
 	report_number("tsan_off_s", e->tsan_off, 3);

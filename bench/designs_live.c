@@ -8,16 +8,21 @@
 #include "base/clock.h"
 #include "procs.h"
 
+#define FEW_READS 100u
+#define LONGER    4u /* times the time that was given */
+
 enum part { STARTING, POLLING_OWN, POLLING_ROOT, STOPPED };
 
-/* Of an owner, written by the updater alone. */
+/* Of one thread, which alone writes it: updates of an owner, or of all. */
 struct book {
 	_Alignas(64) uint64_t begun;
 	uint64_t done;
 };
 
 struct reader {
-	_Alignas(128) unsigned owner;
+	_Alignas(128) unsigned number, owner;
+	struct book book; /* of its own updates */
+	uint64_t timed;   /* reads; others look at it */
 	struct live found;
 	uint64_t last[2]; /* of the owner, of the root */
 	int error;
@@ -25,8 +30,9 @@ struct reader {
 
 static struct {
 	struct designs_tree *tree;
-	struct book owner[DESIGNS_MAX_OWNERS], root;
+	struct book owner[DESIGNS_MAX_OWNERS], root; /* the updater's */
 	struct reader reader[LIVE_MAX_READERS];
+	unsigned readers;
 	pthread_t thread[2 + LIVE_MAX_READERS];
 	int updater_error, flusher_error;
 	uint64_t flushes;
@@ -34,7 +40,7 @@ static struct {
 	int part;
 } live;
 
-/* ---- the updater ---- */
+/* ---- the books ---- */
 
 static void begin(struct book *b)
 {
@@ -43,8 +49,36 @@ static void begin(struct book *b)
 
 static void end(struct book *b)
 {
-	store_release(&b->done, b->done + 1); /* after the update; pairs with read_one() */
+	store_release(&b->done, b->done + 1); /* after the update; pairs with sum_done() */
 }
+
+static bool counts(const struct reader *r, bool root, unsigned owner)
+{
+	return root || r->owner == owner;
+}
+
+static uint64_t sum_done(bool root, unsigned owner)
+{
+	/* Pairs with end(). */
+	uint64_t sum = load_acquire(root ? &live.root.done : &live.owner[owner].done);
+
+	for (const struct reader *r = live.reader; r < live.reader + live.readers; r++)
+		if (counts(r, root, owner))
+			sum += load_acquire(&r->book.done); /* the same */
+	return sum;
+}
+
+static uint64_t sum_begun(bool root, unsigned owner)
+{
+	uint64_t sum = load_relaxed(root ? &live.root.begun : &live.owner[owner].begun);
+
+	for (const struct reader *r = live.reader; r < live.reader + live.readers; r++)
+		if (counts(r, root, owner))
+			sum += load_relaxed(&r->book.begun);
+	return sum;
+}
+
+/* ---- the updater ---- */
 
 static int update_all_on(struct designs_tree *t, unsigned wanted)
 {
@@ -124,31 +158,63 @@ static void check(struct live *found, struct range r, uint64_t done, uint64_t be
 static void read_one(struct reader *me, bool root, bool timed)
 {
 	struct designs_tree *t = live.tree;
-	const struct book *book = root ? &live.root : &live.owner[me->owner];
 	const uint64_t group = root ? t->root : t->owner[me->owner];
-	uint64_t values[DESIGN_MAX_SET] = { 0 }, done, from, ns;
+	uint64_t values[DESIGN_MAX_SET] = { 0 }, done = sum_done(root, me->owner), from, ns;
 
-	done = load_acquire(&book->done); /* pairs with end() */
 	from = clock_ns();
 	me->error = t->design->read(t->tree, group, DESIGNS_POLLED, values);
 	ns = clock_ns() - from;
-	fence_acquire(); /* what was read had begun; pairs with update_all_on() */
-	if (timed)
+	fence_acquire(); /* what was read had begun; pairs with those before updates */
+	if (timed) {
 		tails_add(&me->found.own, ns);
-	check(&me->found, range_of(values, t->shape.set_size), done, load_relaxed(&book->begun),
+		store_relaxed(&me->timed, me->timed + 1);
+	}
+	check(&me->found, range_of(values, t->shape.set_size), done, sum_begun(root, me->owner),
 	      &me->last[root]);
+}
+
+static void update_own(struct reader *me)
+{
+	struct designs_tree *t = live.tree;
+	const unsigned wanted = (unsigned)(me->number + me->found.checked) % t->shape.slots;
+	const unsigned slot = t->design->enter(t->tree, wanted);
+
+	begin(&me->book);
+	fence_release(); /* before the update is seen; pairs with read_one() */
+	me->error = designs_tree_update(t, slot, me->owner, DESIGNS_POLLED);
+	if (!me->error)
+		end(&me->book);
+	t->design->leave(t->tree, slot);
+}
+
+static uint64_t thread_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
 }
 
 static void *poll(void *arg)
 {
 	struct reader *me = arg;
+	int part = STARTING, last;
 	bool root = false;
-	int part;
+	uint64_t cpu = 0;
 
 	__atomic_fetch_add(&live.started, 1, __ATOMIC_RELAXED);
-	while (!me->error && (part = load_relaxed(&live.part)) != STOPPED) {
+	while (!me->error && part != STOPPED) {
+		last = part;
+		part = load_relaxed(&live.part);
+		if (part != last && part == POLLING_OWN)
+			cpu = thread_cpu_ns();
+		if (part != last && last == POLLING_OWN)
+			me->found.own_cpu_ns = thread_cpu_ns() - cpu;
 		root = part == POLLING_ROOT && !root;
-		read_one(me, root, part == POLLING_OWN);
+		if (part == POLLING_ROOT)
+			update_own(me);
+		if (!me->error)
+			read_one(me, root, part == POLLING_OWN);
 	}
 	return NULL;
 }
@@ -165,7 +231,6 @@ static int start(unsigned readers, unsigned *threads)
 		err = procs_thread(&live.thread[1], procs_first_cpu(), flush, NULL);
 	*threads += !err;
 	for (unsigned i = 0; i < readers && !err; i++) {
-		live.reader[i].owner = i % live.tree->owners;
 		err = procs_thread(&live.thread[2 + i], procs_nth_cpu(1 + i), poll,
 				   &live.reader[i]);
 		*threads += !err;
@@ -177,6 +242,23 @@ static void sleep_in(enum part part, uint64_t ns)
 {
 	store_relaxed(&live.part, part);
 	procs_sleep(ns);
+}
+
+static uint64_t timed_reads(unsigned readers)
+{
+	uint64_t sum = 0;
+
+	for (unsigned i = 0; i < readers; i++)
+		sum += load_relaxed(&live.reader[i].timed);
+	return sum;
+}
+
+/* Some reads at least, or a 99th percentile would say nothing; longer than that nobody waits. */
+static void poll_owners(unsigned readers, uint64_t ns)
+{
+	sleep_in(POLLING_OWN, ns);
+	for (unsigned i = 0; i < LONGER && timed_reads(readers) < FEW_READS; i++)
+		procs_sleep(ns);
 }
 
 /* Returns the first error of a thread. */
@@ -193,6 +275,7 @@ static int stop(unsigned threads, struct live *ret)
 
 		err = err ? err : live.reader[i].error;
 		tails_merge(&ret->own, &found->own);
+		ret->own_cpu_ns += found->own_cpu_ns;
 		ret->checked += found->checked;
 		ret->stale += found->stale;
 		ret->torn += found->torn;
@@ -201,17 +284,18 @@ static int stop(unsigned threads, struct live *ret)
 		ret->backwards += found->backwards;
 		ret->excess += found->excess;
 	}
-	ret->updates = live.root.done;
+	ret->updates = sum_done(true, 0);
 	ret->flushes = live.flushes;
 	return err;
 }
 
 /* How far the counter that is farthest off is from what it must be. */
-static int add_lost(uint64_t group, uint64_t done, uint64_t *lost)
+static int add_lost(bool root, unsigned owner, uint64_t *lost)
 {
 	struct designs_tree *t = live.tree;
-	uint64_t values[DESIGN_MAX_SET] = { 0 }, most = 0;
-	int err = t->design->read(t->tree, group, DESIGNS_POLLED, values);
+	uint64_t values[DESIGN_MAX_SET] = { 0 }, done = sum_done(root, owner), most = 0;
+	int err =
+		t->design->read(t->tree, root ? t->root : t->owner[owner], DESIGNS_POLLED, values);
 
 	for (unsigned i = 0; i < t->shape.set_size; i++) {
 		uint64_t off = values[i] > done ? values[i] - done : done - values[i];
@@ -228,9 +312,9 @@ static int count_lost(uint64_t *lost)
 	int err = t->design->flush(t->tree, t->root, DESIGNS_POLLED);
 
 	if (!err)
-		err = add_lost(t->root, live.root.done, lost);
+		err = add_lost(true, 0, lost);
 	for (unsigned i = 0; i < t->owners && !err; i++)
-		err = add_lost(t->owner[i], live.owner[i].done, lost);
+		err = add_lost(false, i, lost);
 	return err;
 }
 
@@ -243,6 +327,11 @@ int live_run(struct designs_tree *t, unsigned readers, uint64_t own_ns, uint64_t
 	memset(&live, 0, sizeof(live));
 	memset(ret, 0, sizeof(*ret));
 	live.tree = t;
+	live.readers = readers;
+	for (unsigned i = 0; i < readers; i++) {
+		live.reader[i].number = i;
+		live.reader[i].owner = i % t->owners;
+	}
 	for (unsigned slot = 0; slot < t->shape.slots && !err; slot++)
 		err = update_all_on(t, slot); /* touches all memory */
 	if (err)
@@ -253,7 +342,7 @@ int live_run(struct designs_tree *t, unsigned readers, uint64_t own_ns, uint64_t
 	if (!err) {
 		const uint64_t from = clock_ns();
 
-		sleep_in(POLLING_OWN, own_ns);
+		poll_owners(readers, own_ns);
 		ret->own_ns = clock_ns() - from;
 		sleep_in(POLLING_ROOT, root_ns);
 	}

@@ -2,9 +2,11 @@
 /*
  * Polls a design's tree while it is updated and flushed, and checks what each read says.
  *
- * Readers poll, each its own owner, without a pause, and then (no times are taken of that) the root in
- * turn with it. One thread updates all leaves on all slots and keeps books: how many updates of an
- * owner have begun, how many are done. One flushes the root LIVE_FLUSHES_S times a second.
+ * Readers poll, each its own owner, without a pause. Then (no times are taken of that) each of them
+ * updates its owner's leaf before each read, and reads the root in turn with the owner: with two CPUs
+ * one flusher would seldom meet another one otherwise that has something to flush. All the while one
+ * thread updates all leaves on all slots, and one flushes the root LIVE_FLUSHES_S times a second. Who
+ * updates keeps books: how many updates of an owner have begun, how many are done.
  *
  * A read must give at least what was done before it began (else it is stale), as much in each counter
  * of the set (torn), no less than the same reader's last one (backwards), and at most what had begun
@@ -21,16 +23,17 @@
 #define LIVE_FLUSHES_S   300u /* or as many as there can be */
 
 struct live {
-	struct tails own; /* of reads of owners */
-	uint64_t own_ns;  /* while those were taken */
-	uint64_t checked; /* reads, of owners and the root */
+	struct tails own;    /* of reads of owners */
+	uint64_t own_ns;     /* while those were taken */
+	uint64_t own_cpu_ns; /* CPU time of all readers in that time */
+	uint64_t checked;    /* reads, of owners and the root */
 	uint64_t stale, torn, torn_max_skew, backwards, excess;
 	uint64_t lost; /* updates more or less, of all owners and the root */
 	uint64_t updates, flushes;
 };
 
-/* A tree that was not updated before. own_ns, root_ns: how long owners, and the root in turn with
- * them, are polled. 0 or -errno. */
+/* A tree that was not updated before. own_ns, root_ns: how long owners (longer if hardly a
+ * read ended), and the root in turn with them, are polled. 0 or -errno. */
 int live_run(struct designs_tree *t, unsigned readers, uint64_t own_ns, uint64_t root_ns,
 	     struct live *ret);
 

@@ -30,9 +30,9 @@ int races_plain(const struct bench_design *design, uint64_t ns, double *seconds_
 		return err;
 	err = live_run(&tree, RACES_READERS, ns / 2, ns / 2, &found);
 	designs_tree_close(&tree);
-	*seconds_per_1m = found.own.count ? (double)(found.own_ns * RACES_READERS) / 1e3 /
-						    (double)found.own.count
-					  : (double)NAN;
+	*seconds_per_1m = (double)NAN;
+	if (found.own.count)
+		*seconds_per_1m = (double)found.own_cpu_ns / 1e3 / (double)found.own.count;
 	return err;
 }
 

@@ -18,14 +18,14 @@
 
 struct races {
 	unsigned reports;      /* of data races, each pair of places in the code once */
-	double seconds_per_1m; /* reads of an owner by one reader */
+	double seconds_per_1m; /* CPU time of a reader for 1M reads of an owner */
 };
 
 /* With it, for about `ns`. 0; -ENOENT: no such program; -EOPNOTSUPP: it cannot run the design;
  * -EPROTO: it failed. */
 int races_run(const char *design, uint64_t ns, struct races *ret);
 
-/* The same load without it, in this process: seconds for 1M reads. 0 or -errno. */
+/* The same load in this process. 0 or -errno. */
 int races_plain(const struct bench_design *design, uint64_t ns, double *seconds_per_1m);
 
 #endif

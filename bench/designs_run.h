@@ -25,10 +25,11 @@ int run_updates(struct designs_tree *t, unsigned threads, double *ns);
 int run_flush(struct designs_tree *t, double *cpu_us, double *hold_us);
 
 /*
- * Updates for a microsecond by one thread on one slot in `ns`, while that many threads on other CPUs poll
- * without a pause, each an owner whose leaf is updated; leaves are updated in turn.
+ * Updates for a microsecond by one thread on one slot in `ns`, while that many threads on other CPUs
+ * poll without a pause, each an owner. It updates all leaves in turn, or those of owners that the first
+ * of them does not poll.
  */
-int run_polled(struct designs_tree *t, unsigned pollers, uint64_t ns, double *per_us);
+int run_polled(struct designs_tree *t, unsigned pollers, bool others, uint64_t ns, double *per_us);
 
 /* Reads of an owner by one thread, which also updates it and another one, while that one is polled
  * without a pause (pollers 1) or not (0). */

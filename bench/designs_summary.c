@@ -179,6 +179,44 @@ static void note_races(const struct designs_entry *e)
 			    e->design->name, e->tsan_off, e->tsan_on, e->tsan_on / e->tsan_off);
 }
 
+static void note_updates_and_flushes(void)
+{
+	report_note("update_ns: %u updates in a row on a slot below the number of CPUs, a loop "
+		    "without a call, after a round over the leaves that is not timed; without "
+		    "entering the slot. Median; mean of the threads; no reader, no flush. The "
+		    "turns' quartiles are %.1f %% apart (median of all).",
+		    RUN_BATCH, stats_median(&spread));
+	report_note("flush_us: CPU time of one flush of the root after every leaf was updated on "
+		    "every slot; median. hold_max_us: the longest that a lock was held in one; "
+		    "median of the flushes; -: there is no lock that readers take.");
+}
+
+static void note_reads(void)
+{
+	report_note("Reads: `threads` threads, each polling its own owner without a pause, each "
+		    "read timed. Beside them, on the same CPUs, one thread updates all leaves on "
+		    "all slots and one flushes the root up to %u times a second: read_max_us has "
+		    "time slices in it.",
+		    LIVE_FLUSHES_S);
+	report_note("stale, torn, backwards, excess: counted in each of those reads and of others, "
+		    "of the root in turn with owners, before each of which its reader updates its "
+		    "owner. lost: at the end, at rest and flushed. torn_max_skew: by how many "
+		    "updates two counters of a set differed.");
+}
+
+static void note_polling(void)
+{
+	report_note("updater_slowdown_pct: of a thread that updates all leaves on one slot, while "
+		    "one owner is polled without a pause on another CPU, against alone. The cache "
+		    "line that both use travels in every design. others_slowdown_pct: of one that "
+		    "updates the other owners.");
+	report_note("other_read_p99_ns: reads of another owner, both being updated, while one is "
+		    "polled without a pause; other_alone_p99_ns: while nobody polls.");
+	report_note("blocked_ms: the longest read on another CPU while a flusher of the root was "
+		    "stopped for 100 ms at a random moment inside a flush; in some configurations. "
+		    "What a slot's own lock holds up counts, too.");
+}
+
 void summary_report(const struct designs_entry *entry, unsigned count)
 {
 	for (unsigned i = 0; i < count; i++)
@@ -186,35 +224,17 @@ void summary_report(const struct designs_entry *entry, unsigned count)
 	note_best(entry, count);
 	for (unsigned i = 0; i < count; i++)
 		note_designs(&entry[i]);
+	report_note("Lines of code: without blank ones and comments, with what a design shares "
+		    "with others (bench/designs/rstat.c, locked.c); freshet's are the engine, the "
+		    "parts of src/core that update, flush and read, and the inline sequences.");
 	for (unsigned i = 0; i < count; i++)
 		note_races(&entry[i]);
-	report_note(
-		"Those are mean seconds for 1M reads by one of %u readers polling %u owners, and "
-		"tsan_races the data races that were reported meanwhile, each pair of places in "
-		"the code once.",
-		RACES_READERS, RACES_OWNERS);
-	report_note("update_ns: %u updates in a row on a slot below the number of CPUs, a loop "
-		    "without a call, after a round over the leaves that is not timed; entering is "
-		    "not included. Median; mean of the threads; no reader, no flush. The turns' "
-		    "quartiles are %.1f %% apart as a median.",
-		    RUN_BATCH, stats_median(&spread));
-	report_note(
-		"flush_us: CPU time of one flush of the root after every leaf was updated on every "
-		"slot. Of the flushes the median. hold_max_us: the longest that a lock was held in "
-		"one (-: no lock that readers take).");
-	report_note("Reads: `threads` threads, each polling its own owner without a pause, timed "
-		    "one by "
-		    "one; beside them, on the same CPUs, a thread that updates all leaves on all "
-		    "slots and one that flushes the root up to %u times a second. So read_max_us "
-		    "has time slices in it.",
-		    LIVE_FLUSHES_S);
-	report_note(
-		"stale, torn, backwards, excess: counted in every read of an owner and then, with "
-		"the owners in turn, of the root; lost: at the end, at rest and flushed.");
-	report_note(
-		"updater_slowdown_pct: of a thread that updates all leaves on one slot, while one "
-		"owner is polled without a pause on another CPU, against alone. other_read_p99_ns: "
-		"another owner's reads meanwhile; other_alone_p99_ns: when nobody polls.");
-	report_note("blocked_ms: the longest read on another CPU while a flusher of the root was "
-		    "stopped for 100 ms at a random moment inside a flush.");
+	report_note("Those are seconds of CPU time for 1M reads by one of %u readers polling %u "
+		    "owners; "
+		    "tsan_races: the data races that were reported meanwhile, each pair of stacks "
+		    "once.",
+		    RACES_READERS, RACES_OWNERS);
+	note_updates_and_flushes();
+	note_reads();
+	note_polling();
 }

@@ -16,7 +16,8 @@ struct config {
 /* Of one design in one configuration. NAN: could not be had, or was not measured. */
 struct outcome {
 	struct live live;
-	double update_ns, update_spread, flush_us, hold_us, blocked_ms, slowdown_pct;
+	double update_ns, update_spread, flush_us, hold_us, blocked_ms;
+	double slowdown_pct, others_slowdown_pct;
 	double other_p99, other_alone_p99; /* ns */
 };
 

@@ -35,7 +35,7 @@ static const struct bench benches[] = {
 	  .what = "updating a program's numbers, beside other ways to count" },
 	{ .name = "read", .run = bench_read, .what = "reading a program's numbers" },
 	{ .name = "designs",
-	  .run = bench_designs,
+	  .run = bench_all_designs,
 	  .what = "the designs of the debate, side by side" },
 	{ .name = "hammer",
 	  .run = bench_hammer,
