@@ -199,7 +199,8 @@ static bool run_round(uint32_t round, uint64_t until)
 {
 	struct tally *t = &world->tally[TALLY_MAIN];
 	uint64_t random = world->seed + round * 77777 + 1, end = clock_ns() + ROUND_NS;
-	pthread_t thread[MINE], holder;
+	static pthread_t thread[MINE];
+	pthread_t holder;
 
 	store_release(&world->phase, (uint32_t)RUNNING);
 	store_release(&world->round, round); /* pairs with producer_main() */
@@ -214,6 +215,8 @@ static bool run_round(uint32_t round, uint64_t until)
 			stop_and_read(t);
 	}
 	store_release(&world->phase, (uint32_t)RESTING);
+	if (!producer && !promised(UNBLOCKED))
+		return false; /* readers may wait for it for ever */
 	pthread_join(holder, NULL);
 	for (unsigned i = 0; i < MINE; i++)
 		pthread_join(thread[i], NULL);
