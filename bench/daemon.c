@@ -36,7 +36,6 @@ static void run(const char *root, const char *interval, const char *segment, con
 	char path[4096];
 
 	program(path, sizeof(path));
-	setsid(); /* as services are: where the scheduler groups by session, a group of its own */
 	dup2(null, STDIN_FILENO);
 	dup2(null, STDOUT_FILENO);
 	dup2(fd, STDERR_FILENO);
