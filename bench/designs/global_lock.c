@@ -29,6 +29,6 @@ const struct bench_design design_global_lock_nosync = {
 	.backend = "spinlock",
 	.models = "the same with 64-bit cells as they are: no seqcount, no fence",
 	.promises = DESIGN_MONOTONE,
-	.lacks = DESIGN_FRESH | DESIGN_WHOLE | DESIGN_UNBLOCKED | DESIGN_QUIET,
+	.lacks = DESIGN_WHOLE | DESIGN_UNBLOCKED | DESIGN_QUIET,
 	LOCKED_FUNCTIONS(nosync, locked_read, locked_read_total)
 };

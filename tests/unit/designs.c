@@ -361,7 +361,7 @@ TEST(held_for)
 struct storm {
 	struct opened o;
 	uint64_t root, top, leaf, guest; /* guest comes and goes below top; else all for good */
-	uint64_t until; /* ns */
+	uint64_t until;                  /* ns */
 	struct {
 		_Alignas(128) uint64_t updates; /* of top's subtree that are done */
 	} done[THREADS];
