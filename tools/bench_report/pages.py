@@ -175,7 +175,7 @@ def all_rows(result):
 
 
 def escape(text):
-    return re.sub(r"([\\<>*`\[\]])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\<>*\[\]])", r"\\\1", " ".join(text.split()))
 
 
 def index(results):

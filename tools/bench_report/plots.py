@@ -232,7 +232,8 @@ def script(plot, lines):
         ours, how = style[name]
         colour, dashes = how.split(" lw ")[0], how.split(" pt ")[0]
         yield (f"set arrow from graph {x.fraction(x_end):.4f}, graph {y.fraction(y_end):.4f} to "
-               f"graph {sample[0]:.4f}, graph {place:.4f} nohead {colour} lw 0.6")
+               f"graph {sample[0]:.4f}, graph {place:.4f} nohead {colour} lw 0.6" +
+               (" dt (1,6)" if x.fraction(x_end) < 0.9 else ""))  # so that it is not taken for data
         yield (f"set arrow from graph {sample[0]:.4f}, graph {place:.4f} to "
                f"graph {sample[2]:.4f}, graph {place:.4f} nohead {dashes}")
         yield (f"set label '' at graph {sample[1]:.4f}, graph {place:.4f} "

@@ -116,6 +116,8 @@ def answer(view, rows):
     cells = {names: of for names, of in cells.items() if set(of.values()) != {"nan"}}
     if isinstance(view, Pivot):
         across = sorted({a for of in cells.values() for a in of}, key=order)
+        if len(across) == 1:
+            return None  # of a quick run, which has other tables with these numbers
         table = [[*names, *(of.get(a, "") for a in across)] for names, of in cells.items()]
         heads = [*columns, *(f"{view.across} {a}" for a in across)]
     else:
@@ -151,10 +153,11 @@ VIEWS = {
         View("What do an update and a read cost?", CORNER, DESIGN +
              ["update_ns", "read_p50_ns", "read_p99_ns", "read_max_us", "reads_per_s"]),
         View("Is what they read right?", CORNER, DESIGN +
-             ["stale", "torn", "torn_max_skew", "lost", "backwards", "tsan_races"]),
+             ["checked_reads", "stale", "torn", "torn_max_skew", "excess", "lost", "backwards",
+              "tsan_races"]),
         View("Who waits for whom?", CORNER, DESIGN +
              ["blocked_ms", "flush_us", "hold_max_us", "updater_slowdown_pct",
-              "other_read_p99_ns"]),
+              "others_slowdown_pct", "other_read_p99_ns", "other_alone_p99_ns"]),
         Pivot("An update (ns), by threads", corner("threads"), DESIGN, "threads", "update_ns"),
         Pivot("An update (ns), by the stats of a set", corner("set_size"), DESIGN, "set_size",
               "update_ns"),
@@ -164,7 +167,8 @@ VIEWS = {
         Pivot("A flush (µs), by owners", corner("owners"), DESIGN, "owners", "flush_us"),
         Pivot("The longest hold of a lock (µs), by CPU slots", corner("slots"), DESIGN, "slots",
               "hold_max_us"),
-        View("How long is the code? (Lines of the design's own file)", CORNER, DESIGN + ["loc"]),
+        View("How long is the code, and what does ThreadSanitizer cost it?", CORNER,
+             DESIGN + ["loc", "tsan_off_s", "tsan_on_s"]),
     ],
     "hammer": [
         Compare("Seconds for 100,000 reads, before and after", {"pace_us": "0"},
