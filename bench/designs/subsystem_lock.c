@@ -8,8 +8,8 @@
  *
  * subsystem-lock-nofence: the same without that fence, which is how the kernel runs it. An update that
  * finds its group still on the list, while a flush has just taken it off, is missed until the group's
- * next one on that CPU. (Not listed as lacking: two threads that do nothing else show it within a second,
- * but not every program does.)
+ * next one on that CPU. (Fresh is not promised, but not listed as lacking either: two updaters and two
+ * readers, all flat out, show it within a second; slower ones only with luck.)
  *
  * Source: kernel/cgroup/rstat.c of 6.17; "cgroup: use separate rstat trees for each subsystem" (Kobryn)
  * and "cgroup: make css_rstat_updated nmi safe" (Butt).
