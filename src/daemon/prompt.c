@@ -5,7 +5,7 @@
  * help, and neither gives it more CPU time than it uses:
  *
  * - A short slice of its own (Linux 6.12: sched_runtime of an ordinary thread): its deadline is earlier
- *   than that of those who ask for long ones. Needs no privilege; works across groups of the scheduler.
+ *   than that of those who ask for long ones. Needs no privilege.
  * - A nice value below that of ordinary threads, where we may. On any kernel; within one group.
  *
  * Not real time, which would let a pass over very many cgroups hold up everything else.
