@@ -5,7 +5,7 @@
  * have: the longer it takes to change or read it, the likelier it is seen torn.
  *
  * Their memory is mapped before the updating process is made, so that both have it at one address:
- * their readers flush and lock, which the reading process does as well. Something of ours comes first.
+ * their readers flush and lock, which the reading process does as well.
  *
  * Signals are masked in every function, as interrupts are in the kernel's: none may be called by
  * a handler that interrupted another one. Only the stop of the whole process can come in the middle.
@@ -36,30 +36,29 @@ _Static_assert(DESIGN_EXACT == 1 << EXACT && DESIGN_FRESH == 1 << FRESH &&
 
 static const struct bench_design *rival;
 static struct design_shape shape = { .slots = SLOTS, .set_size = DESIGN_MAX_SET };
-/* The design's memory comes after it. */
+
 struct shared {
 	void *tree; /* as the process that updates has opened it */
 	uint64_t root;
-	_Alignas(65536) uint64_t cold[COLD]; /* a page, as large as they come */
+	uint64_t cold[COLD];
 };
+/* Memory of both processes: what they must know, and the design's. */
 static struct shared *shared;
+static void *memory;
 
-static void *memory(void)
+static void *map(size_t size, int how)
 {
-	return shared + 1;
+	void *m = mmap(NULL, size, PROT_READ | PROT_WRITE, how | MAP_ANONYMOUS, -1, 0);
+
+	return m == MAP_FAILED ? NULL : m;
 }
 
 static int prepare(unsigned groups)
 {
-	void *m;
-
 	shape.groups = groups;
-	m = mmap(NULL, sizeof(*shared) + rival->size(&shape), PROT_READ | PROT_WRITE,
-		 MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (m == MAP_FAILED)
-		return -errno;
-	shared = m;
-	return 0;
+	shared = map(sizeof(*shared), MAP_SHARED);
+	memory = map(rival->size(&shape), MAP_SHARED);
+	return shared && memory ? 0 : -ENOMEM;
 }
 
 static sigset_t mask(void)
@@ -80,7 +79,7 @@ static int unmask(const sigset_t *old, int result)
 
 static int open_tree(const char *path, unsigned groups, void **tree)
 {
-	int r = rival->open(&shape, memory(), tree);
+	int r = rival->open(&shape, memory, tree);
 
 	if (r == 0) {
 		shared->tree = *tree;
@@ -215,15 +214,15 @@ static void wrote(int signal)
 static void read_protected(void *tree)
 {
 	const size_t size = rival->size(&shape);
-	char *copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *copy = map(size, MAP_PRIVATE);
 	struct numbers n;
 
 	signal(SIGSEGV, wrote);
-	if (copy == MAP_FAILED)
+	if (!copy)
 		_exit(1);
-	memcpy(copy, memory(), size);
-	if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory()) != memory() ||
-	    update(shared->root, OPS, 1) || mprotect(memory(), size, PROT_READ))
+	memcpy(copy, memory, size);
+	if (mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, memory) != memory ||
+	    update(shared->root, OPS, 1) || mprotect(memory, size, PROT_READ))
 		_exit(1);
 	_exit(read_group(tree, shared->root, &n) != 0);
 }
