@@ -207,8 +207,8 @@ static void note_reads(void)
 static void note_polling(void)
 {
 	report_note("updater_slowdown_pct: of a thread that updates all leaves on one slot, while "
-		    "one owner is polled without a pause on another CPU, against alone. The cache "
-		    "line that both use travels in every design. others_slowdown_pct: of one that "
+		    "one owner is polled without a pause on another CPU, against alone: where "
+		    "readers look at cells, cache lines travel. others_slowdown_pct: of one that "
 		    "updates the other owners.");
 	report_note("other_read_p99_ns: reads of another owner, both being updated, while one is "
 		    "polled without a pause; other_alone_p99_ns: while nobody polls.");
