@@ -10,7 +10,9 @@
  * as many cells to look at as those of other designs, slots beyond the rseq ones are fallback slots:
  * who enters one of these updates there, by the fallback's code; who enters another one makes the
  * inline sequence, and nothing but that, wherever the thread runs. What an update costs on rseq is thus
- * update_many() on a slot below the number of CPUs. On the fallback, all slots are fallback slots.
+ * update_many() on a slot below the number of CPUs: with some 2 ns more than `freshet-bench update` has
+ * it, for a handle that is looked up for each update instead of being kept in registers. On the fallback,
+ * all slots are fallback slots.
  * enter() is a wish and not a lock: an update finds itself another slot when it meets one in use. For
  * that there are, as in any tree, some more than are asked for.
  *
