@@ -265,6 +265,7 @@ const struct design *rival_find(const char *name)
 		return NULL;
 	d.name = rival->name;
 	d.promises = rival->promises;
-	d.lacks = rival->lacks;
+	/* With stores held back a fence that is missing shows, too, which elsewhere takes luck. */
+	d.lacks = rival->lacks | (~rival->promises & DESIGN_FRESH);
 	return &d;
 }
