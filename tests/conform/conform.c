@@ -45,6 +45,7 @@ static struct options {
 	const char *planted;
 } options = { .ns = 3 * NSEC_PER_SEC };
 
+static char directory[] = "/tmp/freshet-conform.XXXXXX";
 static pid_t producer;
 static struct reader_thread readers[MINE];
 
@@ -195,12 +196,28 @@ static bool check_quiet(struct tally *t)
 	return r >= 0;
 }
 
+static void remove_files(void)
+{
+	unlink(world->path); /* if the other process was killed; its lock file too */
+	strcat(world->path, ".lock");
+	unlink(world->path);
+	rmdir(directory);
+}
+
+/* The updating process has ended too early, and readers may wait for what it held. */
+static _Noreturn void give_up(void)
+{
+	remove_files();
+	printf("1..1\nnot ok 1 - %s: ran to its end\n", design->name);
+	fflush(stdout);
+	_exit(1);
+}
+
 static bool run_round(uint32_t round, uint64_t until)
 {
 	struct tally *t = &world->tally[TALLY_MAIN];
 	uint64_t random = world->seed + round * 77777 + 1, end = clock_ns() + ROUND_NS;
-	static pthread_t thread[MINE];
-	pthread_t holder;
+	pthread_t thread[MINE], holder;
 
 	store_release(&world->phase, (uint32_t)RUNNING);
 	store_release(&world->round, round); /* pairs with producer_main() */
@@ -215,11 +232,13 @@ static bool run_round(uint32_t round, uint64_t until)
 			stop_and_read(t);
 	}
 	store_release(&world->phase, (uint32_t)RESTING);
-	if (!producer && !promised(UNBLOCKED))
-		return false; /* readers may wait for it for ever */
 	pthread_join(holder, NULL);
 	for (unsigned i = 0; i < MINE; i++)
-		pthread_join(thread[i], NULL);
+		while (pthread_tryjoin_np(thread[i], NULL)) {
+			if (producer_ended() && !promised(UNBLOCKED))
+				give_up();
+			usleep(500);
+		}
 	if (!wait_rest(round))
 		return false;
 	for (unsigned i = 0; i < MINE; i++)
@@ -389,14 +408,13 @@ static uint64_t parse(int argc, char **argv)
 int main(int argc, char **argv)
 {
 	uint64_t seed = parse(argc, argv), began = clock_ns();
-	char dir[] = "/tmp/freshet-conform.XXXXXX";
 	bool good;
 	int r;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
 		     0);
-	if (world == MAP_FAILED || !mkdtemp(dir)) {
+	if (world == MAP_FAILED || !mkdtemp(directory)) {
 		perror("conform");
 		return 1;
 	}
@@ -406,12 +424,9 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	world->seed = seed;
-	snprintf(world->path, sizeof(world->path), "%s/tree", dir);
+	snprintf(world->path, sizeof(world->path), "%s/tree", directory);
 	good = fork_and_run();
-	unlink(world->path); /* if the other process was killed; its lock file too */
-	strcat(world->path, ".lock");
-	unlink(world->path);
-	rmdir(dir);
+	remove_files();
 	say_counts(clock_ns() - began);
 	return options.planted ? say_planted(good, clock_ns() - began) : say_promises(good);
 }
