@@ -59,7 +59,6 @@ static struct plan {
 	unsigned threads; /* that update */
 	enum freshet_backend backend;
 	unsigned dirty[MAX_DIRTIES]; /* 0: no more */
-	struct state state[MAX_DIRTIES];
 	uint64_t group_bytes;
 	unsigned cell_bytes, bytes_slots;
 } plans[] = {
@@ -72,6 +71,14 @@ static struct plan {
 	{ .groups = BIG, .threads = 64, .backend = FRESHET_FALLBACK, .dirty = { 100 } },
 };
 #define PLANS (sizeof(plans) / sizeof(plans[0]))
+
+/* Not in the plans, which are initialised: the program's file would have its megabytes. */
+static struct state states[PLANS][MAX_DIRTIES];
+
+static struct state *state_of(const struct plan *p, int d)
+{
+	return &states[p - plans][d];
+}
 
 /* ---- a thread that updates what is read ---- */
 
@@ -185,7 +192,7 @@ static int one_round(struct run *r)
 	int err = 0;
 
 	for (int d = 0; d < MAX_DIRTIES && p->dirty[d] && !err; d++) {
-		struct state *s = &p->state[d];
+		struct state *s = state_of(p, d);
 
 		s->dirty = p->dirty[d];
 		err = read_tree_touch(&r->tree, s->dirty, p->threads);
@@ -285,7 +292,7 @@ static void report_memory(const struct plan *p)
 static void report_bars(struct plan *p)
 {
 	for (int d = 0; d < MAX_DIRTIES && p->backend == FRESHET_AUTO && p->groups == BIG; d++) {
-		struct state *s = &p->state[d];
+		struct state *s = state_of(p, d);
 
 		if (s->dirty != USUAL_DIRTY)
 			continue;
@@ -301,7 +308,7 @@ static void report_all(void)
 {
 	for (size_t i = 0; i < PLANS; i++)
 		for (int d = 0; d < MAX_DIRTIES && plans[i].dirty[d]; d++)
-			report_state(&plans[i], &plans[i].state[d]);
+			report_state(&plans[i], state_of(&plans[i], d));
 	for (size_t i = 0; i < PLANS; i++)
 		if (plans[i].groups == BIG)
 			report_memory(&plans[i]);
