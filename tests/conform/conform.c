@@ -239,6 +239,7 @@ static bool run_round(uint32_t round, uint64_t until)
 				give_up();
 			usleep(500);
 		}
+	store_release(&world->read, round); /* pairs with wait_readers() in producer.c */
 	if (!wait_rest(round))
 		return false;
 	for (unsigned i = 0; i < MINE; i++)

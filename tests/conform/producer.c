@@ -331,6 +331,14 @@ static void run_round(void)
 		world->restarts = design->restarts();
 }
 
+/* Until those of the other process have ended, too: a reader may flush, and have in its hands what it
+ * took off and has not added yet. */
+static void wait_readers(uint32_t round)
+{
+	while (load_acquire(&world->read) != round && phase_now() != ENDING)
+		nap(100000); /* pairs with run_round() in conform.c */
+}
+
 static int make_groups(void)
 {
 	char name[32];
@@ -396,6 +404,7 @@ int producer_main(void)
 			break;
 		round++;
 		run_round();
+		wait_readers(round);
 	}
 	design->detach(reader);
 	design->close(tree);

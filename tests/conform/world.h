@@ -68,6 +68,7 @@ struct tally {
 struct world {
 	uint32_t phase;  /* enum phase: set by the reading process, */
 	uint32_t round;  /* as is this */
+	uint32_t read;   /* the last round of which its readers have ended */
 	uint32_t rested; /* 1 + the last round that the updating process has brought to rest */
 	uint32_t printed;
 	uint64_t seed;
