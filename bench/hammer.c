@@ -58,7 +58,7 @@ struct plan {
 static const unsigned pace_us[MAX_PACES] = { 0, PACE_US };
 
 static const struct plan quick_plan[] = {
-	{ 300, { 8 }, 2, { 21, 5 } },
+	{ 300, { 8 }, 2, { 16, 3 } },
 	{ 4, { 2 }, 1, { 5 } },
 };
 
@@ -162,18 +162,6 @@ static double daemon_sys_ns(const struct field *f)
 	return (double)ticks * NSEC_PER_SEC / (double)sysconf(_SC_CLK_TCK);
 }
 
-static void add_tally(struct hammer_tally *to, const struct hammer_tally *t)
-{
-	to->reads += t->reads;
-	to->read_ns += t->read_ns;
-	to->worst_ns = t->worst_ns > to->worst_ns ? t->worst_ns : to->worst_ns;
-	to->cpu_ns += t->cpu_ns;
-	to->sys_ns += t->sys_ns;
-	to->late += t->late;
-	for (unsigned i = 0; i < HAMMER_AGE_BUCKETS; i++)
-		to->ages[i] += t->ages[i];
-}
-
 static void take_samples(struct field *f, struct result *r)
 {
 	uint64_t nothing[2];
@@ -219,7 +207,7 @@ static int window(struct run *u, enum hammer_method m, double *rate)
 	r->load.sys_ns += end.sys_ns - before.sys_ns;
 	r->seconds += seconds;
 	r->windows++;
-	add_tally(&r->sum, &t);
+	hammer_tally_add(&r->sum, &t);
 	if (t.reads)
 		stats_add(&r->read_ns, (double)t.read_ns / (double)t.reads);
 	return 0;
@@ -437,7 +425,9 @@ static int field_make(struct field *f, uint32_t cgroups)
 	}
 	err = perf_rstat_open(&f->perf);
 	if (err && !said) {
-		fprintf(stderr, "freshet-bench: no rstat_pct: %s\n", strerror(-err));
+		report_note("Missing: rstat_pct: %s; it needs root or kernel.perf_event_paranoid "
+			    "below 1, and kernel.kptr_restrict below 2.",
+			    strerror(-err));
 		said = true;
 	}
 	procs_sleep(START_NS);
@@ -453,9 +443,9 @@ static void choose(struct run *u, bool quick)
 	for (int m = HAMMER_OPEN; m < HAMMER_METHODS; m++)
 		u->has[m] = !quick || !u->pace_us || m == HAMMER_OPEN || m == HAMMER_SEGMENT;
 	if (no_flush && !said) {
-		fprintf(stderr,
-			"freshet-bench: no rows bpf+flush: BPF programs cannot flush here (%s)\n",
-			strerror(-no_flush));
+		report_note("Missing: bpf+flush: BPF programs cannot call css_rstat_flush() here "
+			    "(%s); it needs Linux 6.16.",
+			    strerror(-no_flush));
 		said = true;
 	}
 	if (no_flush)

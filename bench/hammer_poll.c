@@ -249,10 +249,7 @@ static void read_batch(struct poller *p, const struct order *o)
 	t->read_ns += took;
 	if (took > t->worst_ns)
 		t->worst_ns = took;
-	if (o->method < HAMMER_SEGMENT)
-		count_age(t, took);
-	else if (load_relaxed(&p->board->word) == o->word) /* else the daemon may be stopped */
-		count_age(t, end - p->pass_ns);
+	count_age(t, o->method < HAMMER_SEGMENT ? took : end - p->pass_ns);
 }
 
 static void sleep_until(uint64_t ns)
@@ -389,23 +386,27 @@ static int wait_for_answers(const struct hammer_poll *h, uint64_t timeout_ns)
 	}
 }
 
+void hammer_tally_add(struct hammer_tally *to, const struct hammer_tally *t)
+{
+	to->reads += t->reads;
+	to->read_ns += t->read_ns;
+	to->worst_ns = t->worst_ns > to->worst_ns ? t->worst_ns : to->worst_ns;
+	to->cpu_ns += t->cpu_ns;
+	to->sys_ns += t->sys_ns;
+	to->late += t->late;
+	for (unsigned i = 0; i < HAMMER_AGE_BUCKETS; i++)
+		to->ages[i] += t->ages[i];
+}
+
 static void collect(const struct hammer_poll *h, struct hammer_tally *ret)
 {
 	memset(ret, 0, sizeof(*ret));
 	for (unsigned i = 0; i < h->count; i++) {
 		const struct seat *s = &h->board->seat[i];
-		const struct hammer_tally *t = &s->tally;
 
 		if (s->counted != h->counted) /* it did not run once in all of the time */
 			continue;
-		ret->reads += t->reads;
-		ret->read_ns += t->read_ns;
-		ret->worst_ns = t->worst_ns > ret->worst_ns ? t->worst_ns : ret->worst_ns;
-		ret->cpu_ns += t->cpu_ns;
-		ret->sys_ns += t->sys_ns;
-		ret->late += t->late;
-		for (unsigned b = 0; b < HAMMER_AGE_BUCKETS; b++)
-			ret->ages[b] += t->ages[b];
+		hammer_tally_add(ret, &s->tally);
 	}
 }
 

@@ -42,6 +42,8 @@ struct hammer_tally {
 	uint64_t ages[HAMMER_AGE_BUCKETS];
 };
 
+void hammer_tally_add(struct hammer_tally *to, const struct hammer_tally *t);
+
 struct hammer_poll;
 
 /*

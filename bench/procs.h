@@ -14,7 +14,7 @@
 /* The first and the last CPU we may run on. The bench measures on the first. */
 int procs_first_cpu(void);
 int procs_last_cpu(void);
-unsigned procs_cpus(void); /* that we may run on */
+unsigned procs_cpus(void);          /* that we may run on */
 int procs_nth_cpu(unsigned n);      /* number n of those we may run on, from 0, and round again */
 void procs_pin(pid_t pid, int cpu); /* pid 0: the caller */
 void procs_unpin(void);             /* the caller may run everywhere again */

@@ -20,7 +20,7 @@
 #define MAX_LINES  128
 #define MAX_POINTS 64
 #define MAX_BARS   32
-#define MAX_NOTES  40
+#define MAX_NOTES  64
 
 struct value {
 	const char *key;
