@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Dual MIT/GPL */
 /*
  * Operations in the kernel, timed by itself: a bpf_loop() whose body is one of them, or some in
- * succession, or nothing. A program for each operation: older kernels have no kfuncs that mask interrupts (6.14) or
- * preemption (6.10), and do not load what calls them.
+ * succession, or nothing. A program for each operation: older kernels have no kfuncs that mask
+ * interrupts (6.14) or preemption (6.10), and do not load what calls them.
  */
 #include "bpf/kernel.h"
 #include "barriers_count.h"

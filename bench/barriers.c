@@ -99,7 +99,8 @@ static int measure(bool quick)
 			double ns;
 
 			side_error = barriers_other(side, &ns);
-			if (!side_error)
+			/* A busy CPU may not have run the other thread at all. */
+			if (!side_error && isfinite(ns))
 				stats_add(&sides[side], ns);
 		}
 	}
@@ -267,6 +268,8 @@ static void report_notes(const char *kernel_missing)
 	if (side_error)
 		report_note("Missing: membarrier: %s.",
 			    side_error == -ENODEV ? "one CPU" : strerror(-side_error));
+	if (barriers_user_lacks_rseq())
+		report_note("Missing: rseq: glibc or the kernel has no restartable sequences here.");
 	if (kernel_missing[0])
 		report_note("Missing: kernel: %s.", kernel_missing);
 	for (size_t k = 0; k < FAMILIES; k++)

@@ -6,6 +6,7 @@
 #ifndef FRESHET_BENCH_BARRIERS_H
 #define FRESHET_BENCH_BARRIERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "barriers_count.h"
@@ -45,6 +46,7 @@ void barriers_user_close(void);
 const struct barriers *barriers_user(int family);
 const struct barriers_how *barriers_user_how(size_t *count);
 unsigned barriers_groups(void); /* of the tree, without the root */
+bool barriers_user_lacks_rseq(void);
 
 /* access(2) of that path: what the kernel's are set in proportion to. */
 int barriers_access(double *ns);

@@ -135,7 +135,7 @@ void barriers_kernel_open(char *why, size_t size)
 	libbpf_set_print(printer);
 	if (err) {
 		snprintf(why, size,
-			 "BPF programs do not load here (%s): they need root and Linux 5.17",
+			 "BPF programs do not load here (%s): they need root and Linux 5.17 with BTF",
 			 strerror(-err));
 		return;
 	}

@@ -258,7 +258,7 @@ int barriers_user_open(const char *path)
 		barriers_user_close();
 		return err;
 	}
-	for (unsigned i = 1; i <= 3 && freshet_backend(u.tree) != FRESHET_RSEQ; i++)
+	for (unsigned i = 1; i <= 3 && barriers_user_lacks_rseq(); i++)
 		lookup_list[COUNT(lookup_list) - i].turn = open_list[COUNT(open_list) - i].turn =
 			NULL;
 	return 0;
@@ -268,6 +268,11 @@ void barriers_user_close(void)
 {
 	freshet_close(u.tree);
 	u.tree = NULL;
+}
+
+bool barriers_user_lacks_rseq(void)
+{
+	return freshet_backend(u.tree) != FRESHET_RSEQ;
 }
 
 unsigned barriers_groups(void)
