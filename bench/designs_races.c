@@ -16,9 +16,8 @@
 #include "designs_live.h"
 #include "procs.h"
 
-#define REPORT   "WARNING: ThreadSanitizer: data race"
-#define LONGEST  60u /* s, of the program */
-#define NOT_HERE 3   /* its exit code: the design cannot run there */
+#define REPORT  "WARNING: ThreadSanitizer: data race"
+#define LONGEST 60u /* s, of the program */
 
 int races_plain(const struct bench_design *design, uint64_t ns, double *seconds_per_1m)
 {
@@ -79,7 +78,7 @@ int races_run(const char *design, uint64_t ns, struct races *ret)
 		become(path, design, ns, out, messages);
 	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == NOT_HERE)
+	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == RACES_CANNOT)
 		err = -EOPNOTSUPP;
 	if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 0) {
 		ret->reports = count_reports(messages);

@@ -15,6 +15,7 @@
 #define RACES_SLOTS   4u
 #define RACES_SET     3u
 #define RACES_PROGRAM "freshet-bench-designs-tsan"
+#define RACES_CANNOT  3 /* its exit code: it cannot run the design */
 
 struct races {
 	unsigned reports;      /* of data races, each pair of places in the code once */

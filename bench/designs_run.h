@@ -21,7 +21,7 @@
 int run_updates(struct designs_tree *t, unsigned threads, double *ns);
 
 /* All is updated on all slots, and then the root is flushed. cpu_us: CPU time of that. hold_us: the
- * longest time the lock was held meanwhile; NAN: there is none that readers take. */
+ * longest time the lock was held meanwhile; NAN: there is none that holds readers up. */
 int run_flush(struct designs_tree *t, double *cpu_us, double *hold_us);
 
 /*

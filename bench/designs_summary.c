@@ -52,7 +52,7 @@ static double slowdown(const struct outcome *o)
 	return o->slowdown_pct;
 }
 
-/* The least is the best. */
+/* The least is the best; NAN is none. */
 static const struct metric {
 	const char *what;
 	double (*of)(const struct outcome *o);
@@ -66,12 +66,19 @@ _Static_assert(sizeof(metrics) / sizeof(metrics[0]) == SUMMARY_METRICS, "designs
 static void add_best(struct designs_entry *entry, const struct outcome *outcome, unsigned count)
 {
 	for (unsigned m = 0; m < SUMMARY_METRICS; m++) {
-		unsigned best = 0;
+		double least = (double)INFINITY;
+		unsigned best = count;
 
-		for (unsigned i = 1; i < count; i++)
-			if (metrics[m].of(&outcome[i]) < metrics[m].of(&outcome[best]))
+		for (unsigned i = 0; i < count; i++) {
+			const double is = metrics[m].of(&outcome[i]);
+
+			if (is < least) {
+				least = is;
 				best = i;
-		entry[best].sum.best[m]++;
+			}
+		}
+		if (best < count)
+			entry[best].sum.best[m]++;
 	}
 }
 
@@ -188,7 +195,7 @@ static void note_updates_and_flushes(void)
 		    RUN_BATCH, stats_median(&spread));
 	report_note("flush_us: CPU time of one flush of the root after every leaf was updated on "
 		    "every slot; median. hold_max_us: the longest that a lock was held in one; "
-		    "median of the flushes; -: there is no lock that readers take.");
+		    "median of the flushes; -: there is no lock that holds readers up.");
 }
 
 static void note_reads(void)

@@ -32,7 +32,6 @@ struct designs_entry {
 	struct {
 		uint64_t stale, torn, torn_max_skew, backwards, lost, excess, reads, updates;
 		double least_blocked_ms, most_blocked_ms; /* NAN: not measured */
-		double hold_to_flush;                     /* largest hold_us / flush_us */
 		unsigned best[SUMMARY_METRICS];           /* configurations */
 	} sum;
 };

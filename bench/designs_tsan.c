@@ -23,7 +23,7 @@ int main(int argc, char **argv)
 	tails_begin();
 	err = races_plain(design, strtoull(argv[2], NULL, 10), &seconds);
 	if (err == -EOPNOTSUPP)
-		return 3;
+		return RACES_CANNOT;
 	if (err) {
 		fprintf(stderr, "%s: %s\n", argv[1], strerror(-err));
 		return 1;

@@ -78,7 +78,7 @@ struct bench_design {
 	/* The same as of the last flush. */
 	int (*read_total)(void *tree, uint64_t group, unsigned family, uint64_t *values);
 
-	/* NULL: no lock that a reader takes. Else: starts to time how long it is held, and says the
+	/* NULL: no lock that holds readers up. Else: starts to time how long it is held, and says the
 	 * longest time since the last call, ns. */
 	uint64_t (*longest_hold)(void *tree);
 };

@@ -7,6 +7,10 @@
  * global-lock-nosync: the same without seqcount in the cells (u64_stats_sync is a no-op on 64-bit
  * machines) and without a fence in updates, which is how the kernel has it.
  *
+ * Left out: the kernel's flusher, where it may sleep, drops the lock between two CPUs if it is to be
+ * rescheduled or, in a kernel that preempts, if somebody waits for the lock (spin_needbreak()). That
+ * is what lock-break does each time.
+ *
  * Source: kernel/cgroup/rstat.c of 6.1 to 6.14.
  */
 #include "designs/all.h"

@@ -15,6 +15,8 @@
  *     pairs with the one between taking off and reading. Without it an update can be missed until
  *     the slot's next one ("temporary inaccuracies, which is fine", css_rstat_updated()).
  * RSTAT_AS_KERNEL leaves both out.
+ * A slot's lock is held while a subtree is taken off it, as since 6.8; until then it was held while that
+ * was flushed, too. RSTAT_LOCKLESS has none, where the kernel's flushers still take it, unopposed.
  *
  * How the tree is marked: under a lock of the slot's (until 6.16), or RSTAT_LOCKLESS, on a list that
  * the flusher turns into the tree (6.17). One tree for both families, or RSTAT_TREES, one for each

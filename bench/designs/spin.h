@@ -34,6 +34,9 @@ static inline void spin_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
 	__builtin_ia32_pause();
+#elif defined(__aarch64__)
+	/* About as long; "yield" is no pause on most. */
+	__asm__ __volatile__("isb" ::: "memory");
 #else
 	__asm__ __volatile__("" ::: "memory");
 #endif
