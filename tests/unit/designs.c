@@ -460,7 +460,7 @@ static void storm_of(const struct bench_design *d)
 	pthread_t updater[THREADS], reader[THREADS];
 
 	memset(s, 0, sizeof(*s));
-	if (!open_design(d, 2, 3, &s->o))
+	if (!open_design(d, 2, DESIGN_MAX_SET, &s->o))
 		return;
 	s->root = d->root(s->o.tree);
 	s->top = new_group(&s->o, s->root);
