@@ -207,13 +207,15 @@ static int plot_pollers(const struct designs_entry *e)
 	return err;
 }
 
-static int plot_stopped(const struct designs_entry *e)
+/* The longest stop is the row's. */
+static int plot_stopped(const struct designs_entry *e, double blocked_ms)
 {
-	static const double ms[] = { 1, 3, 10, 30, 100 };
+	static const double ms[] = { 1, 3, 10, 30, PARK_MS };
 	double y[LENGTH(ms)];
 	int err = 0;
 
-	for (size_t i = 0; i < LENGTH(ms) && !err; i++) {
+	y[LENGTH(ms) - 1] = blocked_ms;
+	for (size_t i = 0; i + 1 < LENGTH(ms) && !err; i++) {
 		uint64_t longest = 0;
 
 		err = stop_run(&tree, (uint64_t)ms[i] * NSEC_PER_MSEC, plan.parks, &longest);
@@ -233,7 +235,7 @@ static int plots(const struct designs_entry *e, const struct outcome *o)
 	if (!two_cpus)
 		return 0;
 	err = plot_pollers(e);
-	return err ? err : plot_stopped(e);
+	return err ? err : plot_stopped(e, o->blocked_ms);
 }
 
 /* ---- rows ---- */

@@ -217,6 +217,9 @@ static void note_polling(void)
 		    "one owner is polled without a pause on another CPU, against alone: where "
 		    "readers look at cells, cache lines travel. others_slowdown_pct: of one that "
 		    "updates the other owners.");
+	report_note(
+		"Plot of pollers: from two on they are ordinary threads, which can be interrupted "
+		"with a slot's lock held; the updater then waits for them.");
 	report_note("other_read_p99_ns: reads of another owner, both being updated, while one is "
 		    "polled without a pause; other_alone_p99_ns: while nobody polls.");
 	report_note("blocked_ms: the longest read on another CPU while a flusher of the root was "

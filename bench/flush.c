@@ -4,18 +4,21 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include <linux/types.h>
 
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 
 #include "flush.skel.h"
 
 struct flush {
 	struct flush_bpf *skel;
+	struct bpf_program *program; /* the one for this kernel */
 	int link;
 };
 
@@ -26,13 +29,31 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
 	return 0;
 }
 
+static bool kernel_has(const char *kfunc)
+{
+	struct btf *btf = btf__load_vmlinux_btf();
+	bool has = btf && btf__find_by_name_kind(btf, kfunc, BTF_KIND_FUNC) > 0;
+
+	btf__free(btf);
+	return has;
+}
+
 static int load(struct flush *f)
 {
 	libbpf_print_fn_t printer = libbpf_set_print(say_nothing);
-	int err;
+	int err = 0;
 
-	f->skel = flush_bpf__open_and_load();
-	err = f->skel ? 0 : -errno;
+	f->skel = flush_bpf__open();
+	if (f->skel) {
+		const bool css = kernel_has("css_rstat_flush");
+
+		f->program = css ? f->skel->progs.flush_css : f->skel->progs.flush_cgroup;
+		bpf_program__set_autoload(f->skel->progs.flush_css, css);
+		bpf_program__set_autoload(f->skel->progs.flush_cgroup, !css);
+		err = flush_bpf__load(f->skel);
+	} else {
+		err = -errno;
+	}
 	libbpf_set_print(printer);
 	return err;
 }
@@ -51,8 +72,7 @@ int flush_open(int cgroup_fd, struct flush **ret)
 	if (!err) {
 		info.cgroup.cgroup_fd = (__u32)cgroup_fd;
 		info.cgroup.order = BPF_CGROUP_ITER_SELF_ONLY;
-		f->link = bpf_link_create(bpf_program__fd(f->skel->progs.flush_root), 0,
-					  BPF_TRACE_ITER, &opts);
+		f->link = bpf_link_create(bpf_program__fd(f->program), 0, BPF_TRACE_ITER, &opts);
 		err = f->link < 0 ? -errno : 0;
 	}
 	if (!err)

@@ -443,8 +443,8 @@ static void choose(struct run *u, bool quick)
 	for (int m = HAMMER_OPEN; m < HAMMER_METHODS; m++)
 		u->has[m] = !quick || !u->pace_us || m == HAMMER_OPEN || m == HAMMER_SEGMENT;
 	if (no_flush && !said) {
-		report_note("Missing: bpf+flush: BPF programs cannot call css_rstat_flush() here "
-			    "(%s); it needs Linux 6.16.",
+		report_note("Missing: bpf+flush: BPF programs cannot flush here (%s): they need "
+			    "root and Linux 6.1 with BTF.",
 			    strerror(-no_flush));
 		said = true;
 	}

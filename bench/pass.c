@@ -188,9 +188,9 @@ static int walk_begin(struct field *f)
 	}
 	err = flush_open(fd, &f->flush);
 	if (err)
-		fprintf(stderr,
-			"freshet-bench: no row bpf+flush: BPF programs cannot flush here (%s)\n",
-			strerror(-err));
+		report_note("Missing: bpf+flush: BPF programs cannot flush here (%s): they need "
+			    "root and Linux 6.1 with BTF.",
+			    strerror(-err));
 	close(fd);
 	return 0;
 }

@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cpus.h"
 #include "conform/world.h"
 
 #define ROUND_NS (700 * (NSEC_PER_SEC / 1000))
@@ -155,8 +156,9 @@ static void stop_and_read(struct tally *t)
 		usleep(200);
 		all = have_read(reads, enough_reads);
 	} while (!all && clock_ns() - began < longest);
-	if (!all && clock_ns() - began > world->longest_wait)
-		world->longest_wait = clock_ns() - began;
+	/* (This thread's own clock goes on when it gets no CPU.) */
+	if (!all)
+		world->longest_wait = longest;
 	check(t, UNBLOCKED, all, "reads wait for the stopped process");
 	kill(producer, SIGCONT);
 	__atomic_fetch_add(&world->stands, 1, __ATOMIC_RELAXED);
@@ -316,8 +318,9 @@ static void say_counts(uint64_t ns)
 	       (unsigned long long)world->births, (unsigned long long)world->stands,
 	       (unsigned long long)reads);
 	if (world->longest_wait)
-		printf("# a reader waited for the stopped process as long as it was stopped, up to "
-		       "%.0f ms\n",
+		printf("# a reader waited for the stopped process as long as it was stopped, %.0f "
+		       "ms "
+		       "or more\n",
 		       (double)world->longest_wait / 1e6);
 }
 
@@ -357,7 +360,10 @@ static int say_promises(bool good)
 	for (unsigned p = 0; p < PROMISES; p++) {
 		if (promised(p))
 			continue;
-		if (design->lacks >> p & 1) {
+		if (design->lacks >> p & 1 && !wrong_of(p) && cpus_online() == 1) {
+			/* A store in another CPU's buffer, for one, cannot be late. */
+			printf("ok %d - %s: %s # SKIP one CPU", ++n, design->name, breach_name[p]);
+		} else if (design->lacks >> p & 1) {
 			printf("%s %d - %s: %s is seen", wrong_of(p) ? "ok" : "not ok", ++n,
 			       design->name, breach_name[p]);
 			failed |= !wrong_of(p);
