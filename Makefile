@@ -16,8 +16,10 @@ all: build/build.ninja
 	ninja -C build
 
 # meson takes lib64 on a Debian without dpkg-dev, where neither linker nor pkg-config look.
-build/build.ninja:
-	meson setup build $(addprefix -Dlibdir=lib/,$(shell cc -print-multiarch))
+# Anew when packages came since: optional libraries, and another c++, are found by configuring alone.
+build/build.ninja: $(wildcard build/packages-installed)
+	meson setup $(if $(wildcard build/build.ninja),--wipe) build \
+		$(addprefix -Dlibdir=lib/,$(shell cc -print-multiarch))
 
 run:
 	tools/install-deps run
