@@ -49,6 +49,30 @@ def starts_says_so_and_stops_clean():
 
 
 @test
+def collects_before_others_unless_told_otherwise():
+    """The collecting thread, which is the first one, alone; a nice value from outside stays."""
+    if os.geteuid():
+        skip("needs root")
+
+    def nice_values(serve):
+        return {thread: os.getpriority(os.PRIO_PROCESS, int(thread))
+                for thread in os.listdir(f"/proc/{serve.pid}/task")}
+
+    usual = os.getpriority(os.PRIO_PROCESS, 0)
+    with Cgroups("daemon") as cgroups:
+        with Serve(root=cgroups.path) as serve:
+            wait_until(lambda: nice_values(serve)[str(serve.pid)] == -10 or usual,
+                       "it is before others")
+            values = nice_values(serve)
+            first = values.pop(str(serve.pid))
+            equal(first, usual or -10)
+            expect(values and set(values.values()) == {usual}, str(values))
+        with Serve(root=cgroups.path, wrapper=["nice", "-n", "7"]) as serve:
+            serve.get("/healthz")
+            equal(set(nice_values(serve).values()), {usual + 7})
+
+
+@test
 def stops_while_clients_wait():
     with Cgroups("daemon") as cgroups:
         serve = Serve("--interval", "1h", "--max-cpu", "0", root=cgroups.path)
