@@ -57,8 +57,10 @@ static struct {
 	int rows;
 	struct line line[MAX_LINES];
 	int lines;
-	struct bar bar[MAX_BARS];
-	int bars;
+	struct bars {
+		struct bar bar[MAX_BARS];
+		int count;
+	} bars, checks;
 	char note[MAX_NOTES][320];
 	int notes;
 	struct buf picture;
@@ -157,21 +159,40 @@ void report_line(const char *plot, const char *name, const double *x, const doub
 	l->count = count;
 }
 
-void report_bar(enum report_bar kind, double value, double limit, const char *unit,
-		const char *what, ...)
+__attribute__((format(printf, 6, 0))) static void add_bar(struct bars *to, enum report_bar kind,
+							  double value, double limit,
+							  const char *unit, const char *what,
+							  va_list ap)
 {
-	struct bar *b = &report.bar[report.bars];
-	va_list ap;
+	struct bar *b = &to->bar[to->count];
 
-	if (report.bars++ == MAX_BARS)
+	if (to->count++ == MAX_BARS)
 		abort();
-	va_start(ap, what);
 	vsnprintf(b->what, sizeof(b->what), what, ap);
-	va_end(ap);
 	b->kind = kind;
 	b->value = value;
 	b->limit = limit;
 	b->unit = unit;
+}
+
+void report_bar(enum report_bar kind, double value, double limit, const char *unit,
+		const char *what, ...)
+{
+	va_list ap;
+
+	va_start(ap, what);
+	add_bar(&report.bars, kind, value, limit, unit, what, ap);
+	va_end(ap);
+}
+
+void report_check(enum report_bar kind, double value, double limit, const char *unit,
+		  const char *what, ...)
+{
+	va_list ap;
+
+	va_start(ap, what);
+	add_bar(&report.checks, kind, value, limit, unit, what, ap);
+	va_end(ap);
 }
 
 void report_note(const char *format, ...)
@@ -243,6 +264,24 @@ static void print_lines(struct buf *out)
 	}
 }
 
+/* The array called name + "s" that follows another. */
+static void print_bars(struct buf *out, const struct bars *bars, const char *name)
+{
+	buf_printf(out, "],\n\"%ss\":[", name);
+	for (int i = 0; i < bars->count; i++) {
+		const struct bar *b = &bars->bar[i];
+
+		buf_printf(out, "%s{\"%s\":", i ? ",\n" : "\n", name);
+		json_string(out, b->what);
+		buf_str(out, ",\"value\":");
+		print_number(out, b->value, 3, true);
+		buf_printf(out, ",\"%s\":%g,\"unit\":", b->kind == BAR_BELOW ? "below" : "at_least",
+			   b->limit);
+		json_string(out, b->unit);
+		buf_printf(out, ",\"met\":%s}", bar_met(b) ? "true" : "false");
+	}
+}
+
 static void print_json(struct buf *out)
 {
 	buf_printf(out, "{\"bench\":\"%s\",\"machine\":{\"cpu\":", report.bench);
@@ -263,16 +302,8 @@ static void print_json(struct buf *out)
 		buf_char(out, '}');
 	}
 	print_lines(out);
-	buf_str(out, "],\n\"bars\":[");
-	for (int i = 0; i < report.bars; i++) {
-		const struct bar *b = &report.bar[i];
-
-		buf_str(out, i ? ",\n{\"bar\":" : "\n{\"bar\":");
-		json_string(out, b->what);
-		buf_printf(out, ",\"value\":%.3f,\"%s\":%g,\"met\":%s}", b->value,
-			   b->kind == BAR_BELOW ? "below" : "at_least", b->limit,
-			   bar_met(b) ? "true" : "false");
-	}
+	print_bars(out, &report.bars, "bar");
+	print_bars(out, &report.checks, "check");
 	buf_str(out, "],\n\"notes\":[");
 	for (int i = 0; i < report.notes; i++) {
 		buf_str(out, i ? ",\n" : "\n");
@@ -310,6 +341,18 @@ static void print_cell(struct buf *out, const struct value *v, int k, bool key)
 	buf_free(&text);
 }
 
+static void print_bar_lines(struct buf *out, const struct bars *bars, const char *met,
+			    const char *not_met, const char *limit)
+{
+	for (int i = 0; i < bars->count; i++) {
+		const struct bar *b = &bars->bar[i];
+
+		buf_printf(out, "%-*s  %-52s %.4g%s (%s: %s %g%s)\n", (int)strlen(not_met),
+			   bar_met(b) ? met : not_met, b->what, b->value, b->unit, limit,
+			   b->kind == BAR_BELOW ? "below" : "at least", b->limit, b->unit);
+	}
+}
+
 static void print_tables(struct buf *out)
 {
 	buf_printf(out, "%s on %s, %ld CPUs (%ld possible), Linux %s, load %.2f\n", report.bench,
@@ -328,13 +371,10 @@ static void print_tables(struct buf *out)
 		buf_char(out, '\n');
 	}
 	buf_char(out, '\n');
-	for (int i = 0; i < report.bars; i++) {
-		const struct bar *b = &report.bar[i];
-
-		buf_printf(out, "%-7s  %-52s %.4g%s (bar: %s %g%s)\n",
-			   bar_met(b) ? "met" : "NOT met", b->what, b->value, b->unit,
-			   b->kind == BAR_BELOW ? "below" : "at least", b->limit, b->unit);
-	}
+	print_bar_lines(out, &report.bars, "met", "NOT met", "bar");
+	if (report.checks.count)
+		buf_str(out, "\nDoes each do what it is said to do, be it good or bad?\n");
+	print_bar_lines(out, &report.checks, "as expected", "NOT as expected", "expected");
 	buf_add(out, report.picture.data, report.picture.len);
 	for (int i = 0; i < report.notes; i++)
 		buf_printf(out, "%s%s\n", i ? "" : "\n", report.note[i]);

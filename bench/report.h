@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What a bench found, kept until its end and then printed as JSON or as tables: the machine, rows
- * of named values, bars that were met or not, notes. One per process.
+ * of named values, bars that were met or not, what else was expected of them, notes. One per process.
  */
 #ifndef FRESHET_BENCH_REPORT_H
 #define FRESHET_BENCH_REPORT_H
@@ -29,11 +29,16 @@ void report_numbers(const char *key, const double *values, int count, int decima
  */
 void report_line(const char *plot, const char *line, const double *x, const double *y, int count);
 
+/* A goal of Freshet's. unit: what stands behind the numbers ("x", " %", " ms"). */
 enum report_bar { BAR_BELOW, BAR_AT_LEAST };
-/* unit: what stands behind the numbers ("x", " %", " ms"). */
 __attribute__((format(printf, 5, 6))) void report_bar(enum report_bar kind, double value,
 						      double limit, const char *unit,
 						      const char *what, ...);
+
+/* What a design is said to do, also where it is bad: no goal, but it shows that the bench can see it. */
+__attribute__((format(printf, 5, 6))) void report_check(enum report_bar kind, double value,
+							double limit, const char *unit,
+							const char *what, ...);
 
 /* A sentence about how it was measured; the text is copied. */
 __attribute__((format(printf, 1, 2))) void report_note(const char *format, ...);
