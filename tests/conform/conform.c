@@ -72,8 +72,12 @@ static bool producer_ended(void)
 {
 	int status;
 
-	if (producer == 0 || waitpid(producer, &status, WNOHANG) != producer)
+	if (producer == 0 || waitpid(producer, &status, WNOHANG | WUNTRACED) != producer)
 		return producer == 0;
+	if (WIFSTOPPED(status)) { /* by somebody else */
+		kill(producer, SIGCONT);
+		return false;
+	}
 	printf("# the updating process ended: status %x\n", (unsigned)status);
 	producer = 0;
 	return true;
@@ -294,9 +298,16 @@ static bool fork_and_run(void)
 		return false;
 	good = run();
 	store_release(&world->phase, (uint32_t)ENDING);
-	if (producer && (waitpid(producer, &status, 0) != producer || status)) {
-		printf("# the updating process: status %x\n", (unsigned)status);
-		good = false;
+	while (producer && waitpid(producer, &status, WUNTRACED) == producer) {
+		if (WIFSTOPPED(status)) {
+			kill(producer, SIGCONT);
+			continue;
+		}
+		if (status) {
+			printf("# the updating process: status %x\n", (unsigned)status);
+			good = false;
+		}
+		producer = 0;
 	}
 	return good;
 }
@@ -390,6 +401,17 @@ static const struct design *find_design(const char *name)
 	exit(2);
 }
 
+/* Usage, unless it is a number above 0. */
+static uint64_t number(const char *text)
+{
+	char *end;
+	uint64_t n = strtoull(text, &end, 10);
+
+	if (text[0] < '0' || text[0] > '9' || *end || n == 0)
+		find_design(NULL);
+	return n;
+}
+
 static uint64_t parse(int argc, char **argv)
 {
 	uint64_t seed = clock_ns() | 1;
@@ -399,11 +421,11 @@ static uint64_t parse(int argc, char **argv)
 		if (i + 1 >= argc)
 			find_design(NULL);
 		if (!strcmp(argv[i], "--seconds"))
-			options.ns = strtoull(argv[i + 1], NULL, 10) * NSEC_PER_SEC;
+			options.ns = number(argv[i + 1]) * NSEC_PER_SEC;
 		else if (!strcmp(argv[i], "--checks"))
-			options.checks = strtoull(argv[i + 1], NULL, 10);
+			options.checks = number(argv[i + 1]);
 		else if (!strcmp(argv[i], "--seed"))
-			seed = strtoull(argv[i + 1], NULL, 10) | 1;
+			seed = number(argv[i + 1]) | 1;
 		else if (!strcmp(argv[i], "--planted"))
 			options.planted = argv[i + 1];
 		else
