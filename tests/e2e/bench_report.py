@@ -72,8 +72,11 @@ def made_up(name):
     return {"bench": name, "machine": {"cpu": f"The CPU of {name}", "cpus": 2, "possible_cpus": 4,
                                        "kernel": "6.18 x86_64", "load": 0.05},
             "rows": rows, "lines": lines,
-            "bars": [{"bar": "good", "value": number(), "below": 1e6, "met": True},
-                     {"bar": "better", "value": number(), "at_least": 1e6, "met": False}],
+            "bars": [{"bar": "good", "value": number(), "below": 1e6, "unit": " us", "met": True},
+                     {"bar": "better", "value": number(), "at_least": 1e6, "unit": "x",
+                      "met": False}],
+            "checks": [{"check": "is bad", "value": number(), "at_least": 1, "unit": "",
+                        "met": True}] if name == "designs" else [],
             "notes": [f"How {name} was measured.", "cgroups |  ns", f"      3 | {number():4}",
                       "The end."]}
 
@@ -166,9 +169,13 @@ def pages_say_what_was_measured():
             expect(text in page, f"{name}: no {text}")
         expect("\n```\n" + "\n".join(made["notes"][1:3]) + "\n```\n" in page, page)
         for bar in made["bars"]:
-            found = [r for r in rows if r.get("bar") == bar["bar"]]
-            equal([(float(r["measured"]), r["result"]) for r in found],
-                  [(bar["value"], "met" if bar["met"] else "**NOT met**")])
+            (found,) = [r for r in rows if r.get("goal") == bar["bar"]]
+            measured = found["measured"].removesuffix(bar["unit"].replace("u", "µ"))
+            expect(abs(float(measured) / bar["value"] - 1) < 0.005, found)
+            expect(len(measured.strip("0").replace(".", "")) <= 3, found)
+            equal(found["result"], "met" if bar["met"] else "**NOT met**")
+        equal([r["result"] for r in rows if "what is said of it" in r],
+              ["as expected"] * len(made["checks"]))
         if len(made["rows"]) < 60:
             for row in made["rows"]:
                 wanted = {key: re.sub(r"([|<>])", r"\\\1", shown(value))
@@ -179,7 +186,11 @@ def pages_say_what_was_measured():
         equal(kept, [{k: shown(v).replace("–", "nan") for k, v in row.items()}
                      for row in made["rows"]])
         equal(json.loads(place.read(name + ".json"))["lines"], made["lines"])
-    equal(len(tables(place.read("README.md"))[1]), 2 * len(NAMES), "bars of the index")
+    index = place.read("README.md")
+    (bars,) = [t for t in tables(index) if "goal" in t[0]]
+    equal(len(bars), 2 * len(NAMES), "bars of the index")
+    equal(index.count("| 1 of 2 goals met |"), len(NAMES) - 1)
+    expect("| 1 of 2 goals met, 1 of 1 expectations seen |" in index, index)
 
 
 @test

@@ -4,6 +4,7 @@ directory's NAME.csv (the rows) and NAME.json (the rest) hold."""
 import collections
 import itertools
 import json
+import math
 import os
 import re
 
@@ -22,6 +23,18 @@ BENCHES = {
 MARK = "<!-- Made by `make bench` (tools/bench-report): do not edit. -->"
 ROWS_SHOWN, ROWS_FOLDED = 60, 100
 
+BARS = """## Bars
+
+Freshet's goals, set before anything was measured.
+
+"""
+CHECKS = """## Expectations
+
+No goals: does each design show what is said of it, also where it is bad? If not, the bench could not
+see it, and what it says of the others is worth less.
+
+"""
+
 # date: when its run began, UTC. arguments: beside --json. commit: of the tree it was built from.
 Run = collections.namedtuple("Run", "date seconds arguments commit")
 
@@ -31,7 +44,7 @@ class Result:
 
     def __init__(self, name, run=None, rows=(), report=None, failed=None):
         self.name, self.run, self.rows, self.failed = name, run, list(rows), failed
-        self.report = report or {}  # machine, lines, bars, notes
+        self.report = report or {}  # machine, lines, bars, checks, notes
 
     def svgs(self):
         """File names by plot, in the order of the bench."""
@@ -87,23 +100,43 @@ def took(seconds):
     return f"{seconds} s" if seconds < 120 else f"{seconds / 60:.0f} min"
 
 
-def bars(results, names):
+def goals(results, names, key="bars"):
+    """The bars of the results, or their checks, as a table; "" when there are none. names: of the
+    benches, too."""
+    one, met, heads = {"bars": ("bar", ("met", "NOT met"), ["goal", "measured", "wanted", "result"]),
+                       "checks": ("check", ("as expected", "NOT as expected"),
+                                  ["what is said of it", "measured", "expected", "result"])}[key]
     rows = []
     for result in results:
-        for bar in result.report.get("bars", []):
-            kind = "below" if "below" in bar else "at_least"
-            rows.append([*([result.name] if names else []), bar["bar"], trim(bar["value"]),
-                         f"{kind.replace('_', ' ')} {trim(bar[kind])}",
-                         "met" if bar["met"] else "NOT met"])
-    if not rows:
-        return "None.\n"
-    heads = [*(["bench"] if names else []), "bar", "measured", "wanted", "result"]
-    return tables.markdown(heads, rows)
+        for bar in result.report.get(key, []):
+            kind, unit = "below" if "below" in bar else "at_least", bar.get("unit", "")
+            rows.append([*([result.name] if names else []), bar[one], digits(bar["value"], unit),
+                         f"{kind.replace('_', ' ')} {digits(bar[kind], unit)}",
+                         met[0] if bar["met"] else met[1]])
+    return tables.markdown([*(["bench"] if names else []), *heads], rows) if rows else ""
 
 
-def trim(number):
-    """Without .0"""
-    return tables.text_of(int(number) if number == int(number) else number)
+def digits(number, unit=""):
+    """Three significant digits and the unit."""
+    if number is None:
+        return "nan"
+    if number:
+        number = round(number, 2 - math.floor(math.log10(abs(number))))
+    text = f"{number:,.0f}" if number == int(number) else f"{number:,.12g}"
+    return text + unit.replace("us", "µs")
+
+
+def both(results, names):
+    """The sections of bars and of checks, if there are any."""
+    for key, head in ("bars", BARS), ("checks", CHECKS):
+        table = goals(results, names, key)
+        if table:
+            yield head + table
+
+
+def count_met(result, key, what):
+    met = [bar["met"] for bar in result.report.get(key, [])]
+    return f"{sum(met)} of {len(met)} {what}" if met else ""
 
 
 def pictures(result, level):
@@ -143,8 +176,7 @@ def page(result):
                     yield f"With {where}:\n"
                 yield found[1]
         yield from all_rows(result)
-        if result.report["bars"]:
-            yield "## Bars\n\n" + bars([result], False)
+        yield from both([result], False)
         if result.report["notes"]:
             yield "## Notes\n\n" + "\n".join(notes(result.report["notes"])) + "\n"
     else:
@@ -191,20 +223,22 @@ def index(results):
         yield f"**Machine:** {'; '.join(where)}. **Date:** {span}.\n"
     rows = []
     for r in results:
-        met = [bar["met"] for bar in r.report.get("bars", [])]
         rows.append([f"[{r.name}]({r.name}.md)", BENCHES[r.name]] +
                     ([r.run.date, took(r.run.seconds) + (" (quick)" if "--quick" in r.run.arguments
                                                          else ""),
-                      f"{sum(met)} of {len(met)}" if met else "", f"[CSV]({r.name}.csv)"]
+                      ", ".join(filter(None, (
+                          count_met(r, "bars", "goals met"),
+                          count_met(r, "checks", "expectations seen")))), f"[CSV]({r.name}.csv)"]
                      if r.run else ["", "", "", ""]) + [failure(r) if r.failed else ""])
-    heads = ["bench", "what", "run", "took", "bars met", "rows", "failed"]
+    heads = ["bench", "what", "run", "took", "outcome", "rows", "failed"]
     if not any(r.failed for r in results):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     yield links(heads, rows)
-    yield "## Bars\n\n" + bars(done, True)
-    yield "## Plots\n"
-    for r in done:
-        yield from pictures(r, "###")
+    yield from both(done, True)
+    drawn = [text for r in done for text in pictures(r, "###")]
+    if drawn:
+        yield "## Plots\n"
+        yield from drawn
     yield HOW
 
 
@@ -221,7 +255,8 @@ HOW = """## How to read it
   took turns within the same run.
 - Compare within a table rather than between machines. On shared cores (virtual machines) the same
   loop takes up to twice as long from one moment to the next; `load` says whether the machine was busy.
-- A bar is a limit that was set before anything was measured. One that is not met stays in the table.
+- A bar is a goal of Freshet's: a limit that was set before anything was measured. One that is not
+  met stays in the table. An expectation is no goal: it says what a design is known for.
 - Each page says when its own run was and of which commit. A bench that failed keeps the page of its
   last complete run, and says so. *Quick* runs have fewer rounds and fewer sizes.
 - In the CSV files an empty field is one that such rows do not have, `nan` a number that could not be

@@ -42,8 +42,10 @@ def from_csv(text):
 
 def show(text):
     """A value as a page has it: 22,350,508; a dash for what could not be had."""
-    if text in ("nan", "NOT met"):
-        return {"nan": "–", "NOT met": "**NOT met**"}[text]
+    if text == "nan":
+        return "–"
+    if text.startswith("NOT "):
+        return f"**{text}**"
     match = re.fullmatch(r"(-?)(\d+)(\.\d+)?", text)
     if match:
         return f"{match[1]}{int(match[2]):,}{match[3] or ''}"
