@@ -216,6 +216,42 @@ def many_rows_are_answers_to_questions():
 
 
 @test
+def who_is_best_follows_from_the_rows():
+    place = Place("verdict")
+    base = {"threads": 8, "owners": 300, "slots": 64, "set_size": 3, "torn": 0, "stale": 0,
+            "checked_reads": 1000, "read_p50_ns": 300, "update_ns": 10, "flush_us": 500,
+            "blocked_ms": 100.5, "loc": 100}
+    rows = [dict(base, design="global-lock"),
+            dict(base, design="seqlock", stale=7, torn=3, read_p50_ns=20),
+            dict(base, design="freshet", read_p50_ns=200, update_ns=40, flush_us=501,
+                 blocked_ms=0.25),
+            dict(base, design="freshet", slots=256, blocked_ms=0.5)]
+    place.offer("designs", dict(made_up("designs"), rows=rows))
+    report_or_skip(place, "designs")
+    for page in place.read("designs.md"), place.read("README.md"):
+        (table,) = [t for t in tables(page) if "fresh?" in t[0]]
+        equal([[r[k] for k in ("design", "fresh?", "whole?", "waits for a stopped flusher?")]
+               for r in table],
+              [["global-lock", "yes", "yes", "yes: 100 ms"],
+               ["seqlock", "no: 7 of 1000 stale", "no: 3 of 1000 torn", "yes: 100 ms"],
+               ["freshet", "yes", "yes", "no: 0.5 ms"]])
+        best, rival, same = re.search(r"best at\*\*(.*)A rival is better at\*\*(.*)"
+                                      r"No difference[^\n]*(.*?)\n\n\w", page, re.S).groups()
+        expect("all three at once: no rival's are" in best and best.count("\n- ") == 1, best)
+        expect("a read (median): Freshet 200 ns, the best rival seqlock (its reads are stale and "
+               "torn) 20 ns, 10 times less; of those whose reads are fresh and whole, global-lock "
+               "300 ns, 1.5 times as much" in rival, rival)
+        expect("an update: Freshet 40 ns, the best rival global-lock 10 ns, 4 times less" in rival,
+               rival)
+        expect("a flush: Freshet 501 µs" in same, same)
+    rows[2]["torn"] = 1
+    rows[0]["blocked_ms"] = 1
+    place.offer("designs", dict(made_up("designs"), rows=rows))
+    report_or_skip(place, "designs")
+    expect("all three at once: global-lock; not so Freshet" in place.read("designs.md"))
+
+
+@test
 def links_and_pictures_are_there():
     place = Place("links")
     report_or_skip(place)

@@ -4,11 +4,10 @@ directory's NAME.csv (the rows) and NAME.json (the rest) hold."""
 import collections
 import itertools
 import json
-import math
 import os
 import re
 
-from . import plots, tables
+from . import findings, plots, tables
 
 BENCHES = {
     "pass": "reading every cgroup's CPU numbers, each way",
@@ -109,21 +108,11 @@ def goals(results, names, key="bars"):
     rows = []
     for result in results:
         for bar in result.report.get(key, []):
-            kind, unit = "below" if "below" in bar else "at_least", bar.get("unit", "")
-            rows.append([*([result.name] if names else []), bar[one], digits(bar["value"], unit),
-                         f"{kind.replace('_', ' ')} {digits(bar[kind], unit)}",
+            kind, unit = "below" if "below" in bar else "at_least", bar["unit"].replace("us", "µs")
+            rows.append([*([result.name] if names else []), bar[one], findings.digits(bar["value"], unit),
+                         f"{kind.replace('_', ' ')} {findings.digits(bar[kind], unit)}",
                          met[0] if bar["met"] else met[1]])
     return tables.markdown([*(["bench"] if names else []), *heads], rows) if rows else ""
-
-
-def digits(number, unit=""):
-    """Three significant digits and the unit."""
-    if number is None:
-        return "nan"
-    if number:
-        number = round(number, 2 - math.floor(math.log10(abs(number))))
-    text = f"{number:,.0f}" if number == int(number) else f"{number:,.12g}"
-    return text + unit.replace("us", "µs")
 
 
 def both(results, names):
@@ -166,6 +155,10 @@ def page(result):
                f"load {busy} when it began; Freshet {result.run.commit}.\n")
         yield (f"[All rows as CSV]({result.name}.csv) · [the rest as JSON]({result.name}.json) · "
                "[how to read this](README.md#how-to-read-it) · [all benches](README.md)\n")
+        summary = findings.summary(result)
+        if summary:
+            yield "## In short\n"
+            yield from summary
         yield from pictures(result, "##")
         for view in tables.VIEWS.get(result.name, []):
             found = tables.answer(view, result.rows)
@@ -234,6 +227,11 @@ def index(results):
     if not any(r.failed for r in results):
         heads, rows = heads[:-1], [row[:-1] for row in rows]
     yield links(heads, rows)
+    for r in sorted(done, key=lambda r: r.name != "designs"):
+        found = findings.summary(r)
+        if found:
+            yield f"## {BENCHES[r.name][0].upper()}{BENCHES[r.name][1:]} ([{r.name}]({r.name}.md))\n"
+            yield from found
     yield from both(done, True)
     drawn = [text for r in done for text in pictures(r, "###")]
     if drawn:
