@@ -3,6 +3,9 @@
  * The bench `designs`: every design of bench/designs/ in the same configurations, of which all designs
  * take one before the next, so that what else happens here hits them alike.
  *
+ * The whole has a deadline, of which each design in each configuration gets an equal share: on a machine
+ * that is too busy, turns are left out but for the first of each kind, and no configuration.
+ *
  * A configuration's phases, each with all of its threads to itself: live checks (designs_live.h), which
  * come first as they keep books from zero; updates, flushes, polling beside them (designs_run.h); in
  * some, stopped flushers (designs_stop.h). Races are looked for before (designs_races.h).
@@ -11,6 +14,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "benches.h"
@@ -24,6 +28,7 @@
 #include "report.h"
 
 #define PARK_MS 100u /* for blocked_ms */
+#define NICE    (-15)
 
 static const unsigned all_threads[] = { 1, 2, 8 }, all_owners[] = { 4, 300 },
 		      all_slots[] = { 2, 64, 256 }, all_sets[] = { 1, 3, 16 };
@@ -32,14 +37,15 @@ static const unsigned all_threads[] = { 1, 2, 8 }, all_owners[] = { 4, 300 },
 /* What the plots show; the first of the quick run's configurations. */
 static const struct config corners[] = {
 	{ 8, 300, 64, 3 },
-	{ 2, 4, 2, 3 },
+	{ 2, 4, 2, 16 },
 	{ 8, 300, 256, 16 },
 };
 
 /* How long and how often. */
 static const struct plan {
 	unsigned update_turns, flushes, polled_turns, parks;
-	uint64_t own_ns, root_ns, polled_ns, races_ns;
+	uint64_t own_ns, root_ns, search_ns, polled_ns, races_ns;
+	uint64_t all_ns; /* at most, if the machine allows */
 } quick_plan = {
 	.update_turns = 5,
 	.flushes = 3,
@@ -47,8 +53,10 @@ static const struct plan {
 	.parks = 2,
 	.own_ns = 200 * NSEC_PER_MSEC,
 	.root_ns = 130 * NSEC_PER_MSEC,
+	.search_ns = 400 * NSEC_PER_MSEC,
 	.polled_ns = 2 * NSEC_PER_MSEC,
 	.races_ns = 300 * NSEC_PER_MSEC,
+	.all_ns = 42 * NSEC_PER_SEC,
 }, full_plan = {
 	.update_turns = 9,
 	.flushes = 5,
@@ -56,15 +64,80 @@ static const struct plan {
 	.parks = 5,
 	.own_ns = 300 * NSEC_PER_MSEC,
 	.root_ns = 150 * NSEC_PER_MSEC,
+	.search_ns = 1 * NSEC_PER_SEC,
 	.polled_ns = 4 * NSEC_PER_MSEC,
 	.races_ns = 3 * NSEC_PER_SEC,
+	.all_ns = 690 * NSEC_PER_SEC,
 };
 static struct plan plan;
+
+static struct {
+	uint64_t deadline;
+	unsigned shares_left;
+	uint64_t share_ns, share_end; /* of what is measured now */
+} budget;
 
 static struct designs_entry entry[DESIGNS_MAX];
 static unsigned entries;
 static struct designs_tree tree;
 static bool two_cpus;
+
+static bool same(const struct config *a, const struct config *b)
+{
+	return !memcmp(a, b, sizeof(*a));
+}
+
+/* ---- time ---- */
+
+#define SEARCH_MOST (2 * NSEC_PER_SEC)
+
+/* Where plots are measured, too, it takes twice as long. */
+static unsigned shares(const struct config *c)
+{
+	return same(c, &corners[0]) ? 2 : 1;
+}
+
+static void begin_share(const struct config *c)
+{
+	const uint64_t now = clock_ns();
+	const uint64_t left = now < budget.deadline ? budget.deadline - now : 0;
+
+	budget.share_ns = left * shares(c) / budget.shares_left;
+	budget.share_end = now + budget.share_ns;
+	budget.shares_left -= shares(c);
+}
+
+/* Whether turn i is still made: at least the first is. */
+static bool in_time(unsigned i)
+{
+	return i == 0 || clock_ns() < budget.share_end;
+}
+
+static uint64_t at_most(uint64_t ns, uint64_t most)
+{
+	return ns < most ? ns : most;
+}
+
+/*
+ * In the small configuration with large sets, where it is likeliest, one looks for torn and stale reads:
+ * for search_ns with a design that promises neither shows, for up to SEARCH_MOST with one that lacks
+ * that, until it was seen.
+ */
+static struct live_times live_times(const struct bench_design *design, const struct config *c)
+{
+	struct live_times t = {
+		.own_ns = at_most(plan.own_ns, budget.share_ns / 3 + 20 * NSEC_PER_MSEC),
+		.root_ns = at_most(plan.root_ns, budget.share_ns / 6 + 20 * NSEC_PER_MSEC),
+	};
+
+	if (!same(c, &corners[1]))
+		return t;
+	if (design->lacks & (DESIGN_FRESH | DESIGN_WHOLE))
+		t.most_ns = SEARCH_MOST;
+	else
+		t.root_ns = at_most(plan.search_ns, budget.share_ns / 3 + 20 * NSEC_PER_MSEC);
+	return t;
+}
 
 /* ---- one design in one configuration ---- */
 
@@ -73,7 +146,7 @@ static int measure_updates(const struct config *c, struct outcome *o)
 	struct stats ns = { .count = 0 };
 	int err = 0;
 
-	for (unsigned i = 0; i < plan.update_turns && !err; i++) {
+	for (unsigned i = 0; i < plan.update_turns && in_time(i) && !err; i++) {
 		double turn;
 
 		err = run_updates(&tree, c->threads, &turn);
@@ -91,7 +164,7 @@ static int measure_flushes(struct outcome *o)
 	int err = 0;
 
 	procs_realtime(1);
-	for (unsigned i = 0; i < plan.flushes && !err; i++) {
+	for (unsigned i = 0; i < plan.flushes && in_time(i) && !err; i++) {
 		double cpu, hold;
 
 		err = run_flush(&tree, &cpu, &hold);
@@ -132,7 +205,7 @@ static int measure_polled(struct outcome *o)
 	if (!two_cpus)
 		return 0;
 	procs_realtime(1);
-	for (unsigned i = 0; i < plan.polled_turns && !err; i++) {
+	for (unsigned i = 0; i < plan.polled_turns && in_time(i) && !err; i++) {
 		err = measure_slowdown(false, &all);
 		if (!err)
 			err = measure_slowdown(true, &others);
@@ -152,7 +225,7 @@ static int measure_polled(struct outcome *o)
 static int measure_stopped(struct outcome *o)
 {
 	uint64_t longest;
-	int err = stop_run(&tree, PARK_MS * NSEC_PER_MSEC, plan.parks, &longest);
+	int err = stop_run(&tree, PARK_MS * NSEC_PER_MSEC, in_time(1) ? plan.parks : 1, &longest);
 
 	if (!err)
 		o->blocked_ms = (double)longest / NSEC_PER_MSEC;
@@ -162,7 +235,7 @@ static int measure_stopped(struct outcome *o)
 static bool is_corner(const struct config *c)
 {
 	for (size_t i = 0; i < LENGTH(corners); i++)
-		if (!memcmp(c, &corners[i], sizeof(*c)))
+		if (same(c, &corners[i]))
 			return true;
 	return false;
 }
@@ -192,7 +265,7 @@ static int plot_pollers(const struct designs_entry *e)
 
 	memset(rate, 0, sizeof(rate));
 	procs_realtime(1);
-	for (unsigned turn = 0; turn < 5; turn++) {
+	for (unsigned turn = 0; turn < 5 && in_time(turn); turn++) {
 		for (size_t i = 0; i < LENGTH(pollers) && !err; i++) {
 			err = run_polled(&tree, (unsigned)pollers[i], false, 2 * plan.polled_ns,
 					 &y[i]);
@@ -218,7 +291,8 @@ static int plot_stopped(const struct designs_entry *e, double blocked_ms)
 	for (size_t i = 0; i + 1 < LENGTH(ms) && !err; i++) {
 		uint64_t longest = 0;
 
-		err = stop_run(&tree, (uint64_t)ms[i] * NSEC_PER_MSEC, plan.parks, &longest);
+		err = stop_run(&tree, (uint64_t)ms[i] * NSEC_PER_MSEC, in_time(1) ? plan.parks : 1,
+			       &longest);
 		y[i] = err ? (double)NAN : (double)longest / NSEC_PER_MSEC;
 		err = err == -ETIMEDOUT ? 0 : err;
 	}
@@ -280,20 +354,21 @@ static void report_outcome(const struct designs_entry *e, const struct config *c
 
 static int measure(struct designs_entry *e, const struct config *c, struct outcome *o)
 {
+	const struct live_times times = live_times(e->design, c);
 	int err = designs_tree_open(&tree, e->design, c->owners, c->slots, c->set_size);
 
 	memset(o, 0, sizeof(*o));
 	o->blocked_ms = (double)NAN;
 	if (err)
 		return err;
-	err = live_run(&tree, c->threads, plan.own_ns, plan.root_ns, &o->live);
+	err = live_run(&tree, c->threads, &times, &o->live);
 	if (!err)
 		err = measure_updates(c, o);
 	if (!err)
 		err = measure_polled(o);
 	if (!err && is_corner(c) && two_cpus)
 		err = measure_stopped(o);
-	if (!err && !memcmp(c, &corners[0], sizeof(*c)))
+	if (!err && same(c, &corners[0]))
 		err = plots(e, o);
 	if (!err)
 		err = measure_flushes(o); /* from here on locks are timed, which takes time */
@@ -310,8 +385,10 @@ static int run_config(const struct config *c)
 	static struct outcome outcome[DESIGNS_MAX];
 
 	for (unsigned i = 0; i < entries; i++) {
-		int err = measure(&entry[i], c, &outcome[i]);
+		int err;
 
+		begin_share(c);
+		err = measure(&entry[i], c, &outcome[i]);
 		if (err) {
 			fprintf(stderr,
 				"freshet-bench: designs: %s, %u threads, %u owners, "
@@ -329,6 +406,10 @@ static int run_all(void)
 {
 	int err = 0;
 
+	budget.shares_left =
+		(LENGTH(all_owners) * LENGTH(all_slots) * LENGTH(all_sets) * LENGTH(all_threads) +
+		 1) *
+		entries;
 	for (size_t o = 0; o < LENGTH(all_owners); o++)
 		for (size_t s = 0; s < LENGTH(all_slots); s++)
 			for (size_t k = 0; k < LENGTH(all_sets); k++)
@@ -345,6 +426,7 @@ static int run_corners(void)
 {
 	int err = 0;
 
+	budget.shares_left = (LENGTH(corners) + 1) * entries;
 	for (size_t i = 0; i < LENGTH(corners) && !err; i++)
 		err = run_config(&corners[i]);
 	return err;
@@ -385,6 +467,9 @@ int bench_all_designs(bool quick)
 	int err;
 
 	plan = quick ? quick_plan : full_plan;
+	budget.deadline = clock_ns() + plan.all_ns;
+	/* What else runs here has to wait, where that is allowed; all threads and programs inherit it. */
+	setpriority(PRIO_PROCESS, 0, NICE);
 	two_cpus = procs_first_cpu() != procs_last_cpu();
 	tails_begin();
 	err = find_designs();

@@ -8,8 +8,9 @@
 #include "base/clock.h"
 #include "procs.h"
 
-#define FEW_READS 100u
-#define LONGER    4u /* times the time that was given */
+#define FEW_READS  100u
+#define LONGER     4u /* times the time that was given */
+#define LOOK_PAUSE (5 * NSEC_PER_MSEC)
 
 enum part { STARTING, POLLING_OWN, POLLING_ROOT, STOPPED };
 
@@ -21,8 +22,8 @@ struct book {
 
 struct reader {
 	_Alignas(128) unsigned number, owner;
-	struct book book; /* of its own updates */
-	uint64_t timed;   /* reads; others look at it */
+	struct book book;            /* of its own updates */
+	uint64_t timed, stale, torn; /* reads; others look at them */
 	struct live found;
 	uint64_t last[2]; /* of the owner, of the root */
 	int error;
@@ -171,6 +172,8 @@ static void read_one(struct reader *me, bool root, bool timed)
 	}
 	check(&me->found, range_of(values, t->shape.set_size), done, sum_begun(root, me->owner),
 	      &me->last[root]);
+	store_relaxed(&me->stale, me->found.stale);
+	store_relaxed(&me->torn, me->found.torn);
 }
 
 static void update_own(struct reader *me)
@@ -261,6 +264,28 @@ static void poll_owners(unsigned readers, uint64_t ns)
 		procs_sleep(ns);
 }
 
+static bool seen_enough(unsigned lacks, unsigned readers)
+{
+	uint64_t stale = 0, torn = 0;
+
+	for (unsigned i = 0; i < readers; i++) {
+		stale += load_relaxed(&live.reader[i].stale);
+		torn += load_relaxed(&live.reader[i].torn);
+	}
+	return (!(lacks & DESIGN_FRESH) || stale >= LIVE_ENOUGH) &&
+	       (!(lacks & DESIGN_WHOLE) || torn >= LIVE_ENOUGH);
+}
+
+static void poll_root(unsigned readers, const struct live_times *times)
+{
+	const uint64_t from = clock_ns();
+
+	sleep_in(POLLING_ROOT, times->root_ns);
+	while (clock_ns() - from < times->most_ns &&
+	       !seen_enough(live.tree->design->lacks, readers))
+		procs_sleep(LOOK_PAUSE);
+}
+
 /* Returns the first error of a thread. */
 static int stop(unsigned threads, struct live *ret)
 {
@@ -318,7 +343,7 @@ static int count_lost(uint64_t *lost)
 	return err;
 }
 
-int live_run(struct designs_tree *t, unsigned readers, uint64_t own_ns, uint64_t root_ns,
+int live_run(struct designs_tree *t, unsigned readers, const struct live_times *times,
 	     struct live *ret)
 {
 	unsigned threads;
@@ -342,9 +367,9 @@ int live_run(struct designs_tree *t, unsigned readers, uint64_t own_ns, uint64_t
 	if (!err) {
 		const uint64_t from = clock_ns();
 
-		poll_owners(readers, own_ns);
+		poll_owners(readers, times->own_ns);
 		ret->own_ns = clock_ns() - from;
-		sleep_in(POLLING_ROOT, root_ns);
+		poll_root(readers, times);
 	}
 	threads_error = stop(threads, ret);
 	err = err ? err : threads_error;

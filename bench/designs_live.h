@@ -8,6 +8,9 @@
  * thread updates all leaves on all slots, and one flushes the root LIVE_FLUSHES_S times a second. Who
  * updates keeps books: how many updates of an owner have begun, how many are done.
  *
+ * Luck decides how soon a design is seen to tear: so who lacks whole or fresh reads can be given more of
+ * the second part, until that was seen some times.
+ *
  * A read must give at least what was done before it began (else it is stale), as much in each counter
  * of the set (torn), no less than the same reader's last one (backwards), and at most what had begun
  * when it was over (excess). At the end, at rest and flushed, each owner and the root must have what
@@ -32,9 +35,16 @@ struct live {
 	uint64_t updates, flushes;
 };
 
-/* A tree that was not updated before. own_ns, root_ns: how long owners (longer if hardly a
- * read ended), and the root in turn with them, are polled. 0 or -errno. */
-int live_run(struct designs_tree *t, unsigned readers, uint64_t own_ns, uint64_t root_ns,
+/* How long owners are polled (longer if hardly a read ended), and the root in turn with them. */
+struct live_times {
+	uint64_t own_ns, root_ns;
+	uint64_t
+		most_ns; /* of the latter: until what the design lacks was seen LIVE_ENOUGH times */
+};
+#define LIVE_ENOUGH 10u
+
+/* A tree that was not updated before. 0 or -errno. */
+int live_run(struct designs_tree *t, unsigned readers, const struct live_times *times,
 	     struct live *ret);
 
 #endif

@@ -23,11 +23,12 @@ int races_plain(const struct bench_design *design, uint64_t ns, double *seconds_
 {
 	static struct designs_tree tree;
 	static struct live found;
+	const struct live_times times = { .own_ns = ns / 2, .root_ns = ns / 2 };
 	int err = designs_tree_open(&tree, design, RACES_OWNERS, RACES_SLOTS, RACES_SET);
 
 	if (err)
 		return err;
-	err = live_run(&tree, RACES_READERS, ns / 2, ns / 2, &found);
+	err = live_run(&tree, RACES_READERS, &times, &found);
 	designs_tree_close(&tree);
 	*seconds_per_1m = (double)NAN;
 	if (found.own.count)
