@@ -314,6 +314,26 @@ static int plots(const struct designs_entry *e, const struct outcome *o)
 
 /* ---- rows ---- */
 
+static const char *const group_keys[] = { "threads", "owners", "slots", "set_size", NULL };
+static const char *const cost_keys[] = { "design",      "update_ns",   "flush_us",
+					 "hold_max_us", "read_p50_ns", "read_p99_ns",
+					 "read_max_us", "reads_per_s", NULL };
+static const char *const wrong_keys[] = { "design",    "checked_reads", "stale",
+					  "torn",      "torn_max_skew", "lost",
+					  "backwards", "excess",        "blocked_ms",
+					  NULL };
+static const char *const beside_keys[] = { "design",
+					   "updater_slowdown_pct",
+					   "others_slowdown_pct",
+					   "other_read_p99_ns",
+					   "other_alone_p99_ns",
+					   NULL };
+static const struct report_table tables[] = {
+	{ "what it costs", cost_keys },
+	{ "what is wrong with reads, and how long one waited for a stopped flusher", wrong_keys },
+	{ "what polling does to others", beside_keys },
+};
+
 static void report_outcome(const struct designs_entry *e, const struct config *c,
 			   const struct outcome *o)
 {
@@ -479,6 +499,7 @@ int bench_all_designs(bool quick)
 	procs_unpin();
 	if (err)
 		return 1;
+	report_tables(group_keys, tables, LENGTH(tables));
 	summary_report(entry, entries);
 	return 0;
 }

@@ -13,7 +13,8 @@ enum { EXIT_GOOD = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 struct bench {
 	const char *name;
 	int (*run)(bool quick);
-	bool cgroups; /* makes some */
+	bool cgroups;   /* makes some */
+	bool simulated; /* measures nothing */
 	const char *what;
 	/* Its own options: each takes a value, which option() gets. 0, or -1 after a message. */
 	const struct option *options;
@@ -46,6 +47,7 @@ static const struct bench benches[] = {
 	  .what = "what fences, atomics and masked interrupts cost" },
 	{ .name = "timeline",
 	  .run = bench_timeline,
+	  .simulated = true,
 	  .what = "who runs and who waits, simulated exactly",
 	  .options = timeline_options,
 	  .option = timeline_option,
@@ -75,7 +77,7 @@ static int run_chosen(void)
 {
 	int failed;
 
-	report_begin(chosen->name);
+	report_begin(chosen->name, !chosen->simulated);
 	failed = chosen->run(quick);
 	failed |= report_print(json); /* what was measured before a failure, too */
 	return failed ? EXIT_FAILED : EXIT_GOOD;

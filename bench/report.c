@@ -55,6 +55,9 @@ static struct {
 	double load;
 	struct row row[MAX_ROWS];
 	int rows;
+	const char *const *group; /* of rows, for tables; NULL: one table with all columns */
+	const struct report_table *tables;
+	int ntables;
 	struct line line[MAX_LINES];
 	int lines;
 	struct bars {
@@ -86,7 +89,7 @@ static void cpu_model(char *ret, size_t size)
 		fclose(f);
 }
 
-void report_begin(const char *bench)
+void report_begin(const char *bench, bool measures)
 {
 	struct utsname u = { 0 };
 
@@ -98,7 +101,7 @@ void report_begin(const char *bench)
 	report.possible = sysconf(_SC_NPROCESSORS_CONF);
 	if (getloadavg(&report.load, 1) != 1)
 		report.load = -1;
-	if (report.load > 0.2 * (double)report.cpus)
+	if (measures && report.load > 0.2 * (double)report.cpus)
 		fprintf(stderr,
 			"freshet-bench: this machine is busy (load %.2f on %ld CPUs): "
 			"absolute figures will be too high\n",
@@ -133,6 +136,13 @@ void report_number(const char *key, double value, int decimals)
 
 	v->number[0] = value;
 	v->decimals = decimals;
+}
+
+void report_tables(const char *const *group, const struct report_table *tables, int count)
+{
+	report.group = group;
+	report.tables = tables;
+	report.ntables = count;
 }
 
 void report_numbers(const char *key, const double *values, int count, int decimals)
@@ -324,14 +334,27 @@ static bool same_keys(const struct row *a, const struct row *b)
 	return true;
 }
 
+#define TEXT_WIDTH 16 /* at least */
+
+static int longest_text(void)
+{
+	size_t longest = TEXT_WIDTH;
+
+	for (const struct row *r = report.row; r < report.row + report.rows; r++)
+		for (int k = 0; k < r->count; k++)
+			if (r->value[k].text && strlen(r->value[k].text) > longest)
+				longest = strlen(r->value[k].text);
+	return (int)longest;
+}
+
 /* Texts to the left, numbers to the right, two spaces between. */
-static void print_cell(struct buf *out, const struct value *v, int k, bool key)
+static void print_cell(struct buf *out, const struct value *v, int k, bool key, int text_width)
 {
 	struct buf text = BUF_INIT;
 	int width = (int)strlen(v->key) > 8 ? (int)strlen(v->key) : 8;
 
 	if (v->text)
-		width = 16;
+		width = text_width;
 	if (key)
 		buf_str(&text, v->key);
 	else
@@ -353,23 +376,79 @@ static void print_bar_lines(struct buf *out, const struct bars *bars, const char
 	}
 }
 
-static void print_tables(struct buf *out)
+/* One table, or another one where the keys change. */
+static void print_rows(struct buf *out)
 {
-	buf_printf(out, "%s on %s, %ld CPUs (%ld possible), Linux %s, load %.2f\n", report.bench,
-		   report.cpu, report.cpus, report.possible, report.kernel, report.load);
 	for (int i = 0; i < report.rows; i++) {
 		const struct row *r = &report.row[i];
 
 		if (i == 0 || !same_keys(r, r - 1)) {
 			buf_char(out, '\n');
 			for (int k = 0; k < r->count; k++)
-				print_cell(out, &r->value[k], k, true);
+				print_cell(out, &r->value[k], k, true, TEXT_WIDTH);
 			buf_char(out, '\n');
 		}
 		for (int k = 0; k < r->count; k++)
-			print_cell(out, &r->value[k], k, false);
+			print_cell(out, &r->value[k], k, false, TEXT_WIDTH);
 		buf_char(out, '\n');
 	}
+}
+
+static const struct value *value_of(const struct row *r, const char *key)
+{
+	for (int k = 0; k < r->count; k++)
+		if (!strcmp(r->value[k].key, key))
+			return &r->value[k];
+	abort(); /* report_tables() */
+}
+
+static bool same_group(const struct row *a, const struct row *b)
+{
+	for (const char *const *key = report.group; *key; key++)
+		if (value_of(a, *key)->number[0] != value_of(b, *key)->number[0])
+			return false;
+	return true;
+}
+
+static void print_columns(struct buf *out, const struct row *r, const char *const *keys, bool key,
+			  int text_width)
+{
+	for (int k = 0; keys[k]; k++)
+		print_cell(out, value_of(r, keys[k]), k, key, text_width);
+	buf_char(out, '\n');
+}
+
+static void print_groups(struct buf *out)
+{
+	const struct row *const end = report.row + report.rows;
+	const int text_width = longest_text();
+
+	for (const struct row *first = report.row, *next; first < end; first = next) {
+		for (next = first + 1; next < end && same_group(first, next);)
+			next++;
+		buf_str(out, "\n--");
+		for (const char *const *key = report.group; *key; key++) {
+			buf_printf(out, "%s %s ", key == report.group ? "" : ",", *key);
+			print_value(out, value_of(first, *key), false);
+		}
+		buf_str(out, " --\n");
+		for (int t = 0; t < report.ntables; t++) {
+			buf_printf(out, "\n%s\n", report.tables[t].title);
+			print_columns(out, first, report.tables[t].keys, true, text_width);
+			for (const struct row *r = first; r < next; r++)
+				print_columns(out, r, report.tables[t].keys, false, text_width);
+		}
+	}
+}
+
+static void print_tables(struct buf *out)
+{
+	buf_printf(out, "%s on %s, %ld CPUs (%ld possible), Linux %s, load %.2f\n", report.bench,
+		   report.cpu, report.cpus, report.possible, report.kernel, report.load);
+	if (report.group)
+		print_groups(out);
+	else
+		print_rows(out);
 	buf_char(out, '\n');
 	print_bar_lines(out, &report.bars, "met", "NOT met", "bar");
 	if (report.checks.count)

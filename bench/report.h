@@ -10,14 +10,25 @@
 
 #include "base/buf.h"
 
-/* Describes the machine; says on stderr when it is busy. bench: its name. */
-void report_begin(const char *bench);
+/* Describes the machine. bench: its name. measures: says on stderr when the machine is busy. */
+void report_begin(const char *bench, bool measures);
 
 /* A row begins; then its values in order, at most 32. Keys and texts are copied by pointer. A number
  * that is not finite is one that could not be had: null, or "-" in tables. */
 void report_row(void);
 void report_text(const char *key, const char *value);
 void report_number(const char *key, double value, int decimals);
+
+/*
+ * Several narrow tables instead of one: rows with the same values of all keys of `group` stand together
+ * below a line that says them (numbers), in `count` tables of the columns that each one names. JSON has the rows
+ * as ever. Keys end with NULL; all is kept by pointer. Each row has all those keys.
+ */
+struct report_table {
+	const char *title;
+	const char *const *keys;
+};
+void report_tables(const char *const *group, const struct report_table *tables, int count);
 
 /* An array of numbers. */
 void report_numbers(const char *key, const double *values, int count, int decimals);
