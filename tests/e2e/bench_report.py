@@ -62,7 +62,8 @@ def made_up(name):
         rows = design_rows()
         lines = [line(plot, f"design-{i}", (1, 10, 100, 1000))
                  for plot in ("read-latency", "pollers", "stopped-flusher") for i in range(10)]
-        lines += [{"plot": "read-latency", "line": "nothing", "points": []}]
+        lines += [line("read-latency", "atomic", (1, 10)),
+                  {"plot": "read-latency", "line": "nothing", "points": []}]
     elif name == "pass":
         lines = [line("pass-cost", how, (10, 300, 10000)) for how in ("open", "pread", "bpf")]
     elif name == "hammer":
@@ -252,6 +253,36 @@ def who_is_best_follows_from_the_rows():
 
 
 @test
+def runs_that_are_not_worth_much_say_so():
+    place = Place("warnings")
+    busy = made_up("scrape")
+    busy["machine"]["load"] = 0.41
+    few = dict(made_up("pass"), lines=[line("pass-cost", how, (300,)) for how in ("open", "bpf")])
+    place.offer("scrape", busy)
+    place.offer("pass", few)
+    report_or_skip(place, "scrape", "pass", "read")
+    equal(place.run("read", "--quick").returncode, 0)
+    busy_words, quick_words = "The machine was busy when this began", "A quick run"
+    for name, words in (("scrape", [busy_words]), ("pass", []), ("read", [quick_words]),
+                        ("README", [busy_words + " (scrape)", quick_words + " (read)"])):
+        page = place.read(name + ".md")
+        equal(re.findall(r"> \*\*(.*?):\*\*", page), words, name)
+    (points,) = [t for t in tables(place.read("pass.md")) if "cgroups" in t[0] and "" in t[0]]
+    equal([row[""] for row in points], ["open", "bpf"])
+    expect("pass-cost.svg" not in place.all(), "a plot of one column of points")
+
+
+@test
+def columns_are_explained():
+    place = Place("columns")
+    report_or_skip(place, "designs", "timeline")
+    page = place.read("designs.md")
+    for text in "blocked_ms: ms of the longest read", "flush_us: µs of CPU", "torn: reads whose":
+        expect(text in page, text)
+    expect("1,1,1 is right" in place.read("timeline.md"))
+
+
+@test
 def links_and_pictures_are_there():
     place = Place("links")
     report_or_skip(place)
@@ -270,7 +301,8 @@ def links_and_pictures_are_there():
             equal(picture.getElementsByTagName("script"), [], name)
     picture = place.read("designs-read-latency.svg")
     for i in range(10):
-        expect(f"design-{i}" in picture, f"design-{i} has no label")
+        expect(f">design-{i}<" in picture, f"design-{i} has no label")
+    expect(">atomic (torn)<" in picture, "atomic's reads are torn")
     expect("nothing" not in picture, "a line without points has a label")
     for text in "prefers-color-scheme", "99.9 %", "How long a read takes":
         expect(text in picture, text)

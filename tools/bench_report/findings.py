@@ -136,9 +136,9 @@ class Designs:
         whole = [d for d in self.corner if self.all_three(d) and not d.startswith("freshet")]
         found = collections.defaultdict(list)
         if self.all_three("freshet"):
+            others = f"so are those of {', '.join(whole)}" if whole else "no rival's are"
             found["ours"].append("reads that are fresh, whole and wait for no stopped flusher, all "
-                                 "three at once: " + (f"so are those of {', '.join(whole)}" if whole
-                                                      else "no rival's are"))
+                                 f"three at once: {others}")
         elif whole:
             found["rival"].append("reads that are fresh, whole and wait for no stopped flusher, all "
                                   f"three at once: {', '.join(whole)}; not so Freshet in this run")
@@ -184,8 +184,8 @@ def hammer(rows):
     where = f"{at[1].get('cgroups')} cgroups, {at[1].get('readers')} readers without a pause"
     if not {"open", "segment"} <= seconds.keys():
         return
-    text = (f"With {where}, 100,000 reads take {digits(seconds['segment'], ' s')} from the segment and "
-            f"{digits(seconds['open'], ' s')} by opening `cpu.stat`: "
+    text = (f"With {where}, 100,000 reads take {digits(seconds['segment'], ' s')} from the segment "
+            f"and {digits(seconds['open'], ' s')} by opening `cpu.stat`, "
             f"{times(seconds['open'], seconds['segment'])} as long.")
     newest = seconds.get("segment-max-age-0")
     if newest:
@@ -218,8 +218,8 @@ def update(rows):
     if {"plain", "rseq-single"} <= ns.keys():
         others = ", ".join(f"{what} {digits(ns[what], ' ns')}" for what in
                            ("lock-add-private", "mutex", "liburcu", "atomic-single") if what in ns)
-        yield (f"One thread, one counter: Freshet {digits(ns['rseq-single'], ' ns')}, a plain addition "
-               f"{digits(ns['plain'], ' ns')}" + (f"; {others}" if others else "") + ".\n")
+        yield (f"One thread, one counter: Freshet {digits(ns['rseq-single'], ' ns')}, a plain "
+               f"addition {digits(ns['plain'], ' ns')}" + (f"; {others}" if others else "") + ".\n")
 
 
 def read(rows):
@@ -233,8 +233,8 @@ def read(rows):
 def scrape(rows):
     for row in rows[:1]:
         yield (f"{digits(get(row, 'cgroups'))} cgroups: the first answer after a pass takes "
-               f"{digits(get(row, 'first_ms'), ' ms')}, the next {digits(get(row, 'repeat_ms'), ' ms')}; "
-               f"a pass a second takes {digits(get(row, 'cpu_pct_at_1hz'), ' %')} of a CPU.\n")
+               f"{digits(get(row, 'first_ms'), ' ms')}, the next "
+               f"{digits(get(row, 'repeat_ms'), ' ms')}; a pass a second takes {digits(get(row, 'cpu_pct_at_1hz'), ' %')} of a CPU.\n")
 
 
 def of_pass(rows):

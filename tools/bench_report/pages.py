@@ -7,20 +7,13 @@ import json
 import os
 import re
 
-from . import findings, plots, tables
+from . import findings, plots, tables, words
+from .words import BENCHES
 
-BENCHES = {
-    "pass": "reading every cgroup's CPU numbers, each way",
-    "scrape": "what `freshet serve` costs, and how fast it answers",
-    "update": "what an update costs, beside other counters",
-    "read": "what a read of a program's tree costs",
-    "designs": "every design of the debate, side by side",
-    "hammer": "polling hard beside work in the cgroups, on the real kernel",
-    "barriers": "what fences, atomics and masked interrupts cost",
-    "timeline": "who runs and who waits, simulated exactly",
-}
 MARK = "<!-- Made by `make bench` (tools/bench-report): do not edit. -->"
 ROWS_SHOWN, ROWS_FOLDED = 60, 100
+BUSY = 0.2  # load for each CPU, as freshet-bench has it
+WIDE = 5    # columns
 
 BARS = """## Bars
 
@@ -45,10 +38,25 @@ class Result:
         self.name, self.run, self.rows, self.failed = name, run, list(rows), failed
         self.report = report or {}  # machine, lines, bars, checks, notes
 
+    def plots(self):
+        """Lines by plot, in the order of the bench."""
+        found = {}
+        for line in self.report.get("lines", []):
+            found.setdefault(line["plot"], []).append(line)
+        return found
+
     def svgs(self):
-        """File names by plot, in the order of the bench."""
+        """File names by plot; of those that are one, and more than a column of points."""
         return {plot: (plot if plot.startswith(self.name) else f"{self.name}-{plot}") + ".svg"
-                for plot in dict.fromkeys(line["plot"] for line in self.report.get("lines", []))}
+                for plot, lines in self.plots().items()
+                if len({x for line in lines for x, _ in line["points"]}) > 1}
+
+    def quick(self):
+        return bool(self.run) and "--quick" in self.run.arguments
+
+    def busy(self):
+        m = self.report.get("machine")
+        return bool(m) and m["load"] > BUSY * m["cpus"]
 
 
 def load(directory, name):
@@ -102,9 +110,11 @@ def took(seconds):
 def goals(results, names, key="bars"):
     """The bars of the results, or their checks, as a table; "" when there are none. names: of the
     benches, too."""
-    one, met, heads = {"bars": ("bar", ("met", "NOT met"), ["goal", "measured", "wanted", "result"]),
-                       "checks": ("check", ("as expected", "NOT as expected"),
-                                  ["what is said of it", "measured", "expected", "result"])}[key]
+    one, met, heads = {
+        "bars": ("bar", ("met", "NOT met"), ["goal", "measured", "wanted", "result"]),
+        "checks": ("check", ("as expected", "NOT as expected"),
+                   ["what is said of it", "measured", "expected", "result"]),
+    }[key]
     rows = []
     for result in results:
         for bar in result.report.get(key, []):
@@ -129,13 +139,49 @@ def count_met(result, key, what):
 
 
 def pictures(result, level):
-    for plot, file in result.svgs().items():
+    files = result.svgs()
+    for plot, lines in result.plots().items():
         spec = plots.spec(plot)
-        yield f"{level} {spec.title}\n\n![{spec.title}]({file})\n"
-        if spec.caption:
-            yield spec.caption + "\n"
+        if plot in files:
+            yield f"{level} {spec.title}\n\n![{spec.title}]({files[plot]})\n"
+            if spec.caption:
+                yield spec.caption + "\n"
+        elif any(line["points"] for line in lines):
+            yield f"{level} {spec.title}\n"
+            unit = f" ({spec.y.unit})" if spec.y.unit else ""
+            yield tables.markdown(["", spec.x.title, spec.y.title + unit],
+                                  [[line["line"], *map(findings.digits, point)]
+                                   for line in lines for point in line["points"]])
     if result.name == "timeline":
         yield f"{level} Who runs and who waits\n\n![Who runs and who waits](timeline.svg)\n"
+        yield words.TIMELINE + "\n"
+
+
+def drawn_lines(result, plot):
+    """Of a plot of how long reads take, those that get something else by being quick say so."""
+    lines = result.plots()[plot]
+    if plot != "read-latency":
+        return lines
+    designs = findings.Designs(result.rows)
+    return [{**line, "line": line["line"] + (f" ({', '.join(faults)})" if faults else "")}
+            for line in lines for faults in [designs.faults(line["line"])]]
+
+
+def warnings(results):
+    """Of runs that are not worth much; names when there are many."""
+    def which(chosen, what):
+        names = ", ".join(r.name for r in chosen)
+        return f"{what}{f' ({names})' if len(results) > 1 else ''}"
+
+    busy, quick = [r for r in results if r.busy()], [r for r in results if r.quick()]
+    if busy:
+        loads = ", ".join(dict.fromkeys(f"{r.report['machine']['load']} on "
+                                        f"{r.report['machine']['cpus']} CPUs" for r in busy))
+        yield (f"> **{which(busy, 'The machine was busy when this began')}:** load {loads}. Absolute "
+               "figures are too high and waits too long.\n")
+    if quick:
+        yield (f"> **{which(quick, 'A quick run')}:** few rounds and few sizes, to see that it works. "
+               "Do not quote its figures.\n")
 
 
 def failure(result):
@@ -148,7 +194,9 @@ def page(result):
     yield f"{MARK}\n\n# {result.name}: {BENCHES[result.name]}\n"
     if result.failed:
         yield f"**{failure(result)}**\n"
+    yield words.PURPOSE[result.name] + "\n"
     if result.run:
+        yield from warnings([result])
         busy = result.report["machine"]["load"]
         command = " ".join(["freshet-bench", result.name, *result.run.arguments])
         yield (f"`{command}`, {result.run.date}, {took(result.run.seconds)}; {machine(result)}, "
@@ -168,6 +216,9 @@ def page(result):
                 if where:
                     yield f"With {where}:\n"
                 yield found[1]
+                if len(view.columns) >= WIDE:
+                    yield words.explain(result.name, [c for c in view.columns
+                                                      if any(c in row for row in result.rows)])
         yield from all_rows(result)
         yield from both([result], False)
         if result.report["notes"]:
@@ -197,6 +248,8 @@ def all_rows(result):
                "</details>\n")
     else:
         yield tables.complete(result.rows)
+    if count <= ROWS_FOLDED:
+        yield words.explain(result.name, dict.fromkeys(key for row in result.rows for key in row))
 
 
 def escape(text):
@@ -214,11 +267,11 @@ def index(results):
     if done:
         span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
         yield f"**Machine:** {'; '.join(where)}. **Date:** {span}.\n"
+    yield from warnings(done)
     rows = []
     for r in results:
         rows.append([f"[{r.name}]({r.name}.md)", BENCHES[r.name]] +
-                    ([r.run.date, took(r.run.seconds) + (" (quick)" if "--quick" in r.run.arguments
-                                                         else ""),
+                    ([r.run.date, took(r.run.seconds) + (" (quick)" if r.quick() else ""),
                       ", ".join(filter(None, (
                           count_met(r, "bars", "goals met"),
                           count_met(r, "checks", "expectations seen")))), f"[CSV]({r.name}.csv)"]
@@ -230,7 +283,8 @@ def index(results):
     for r in sorted(done, key=lambda r: r.name != "designs"):
         found = findings.summary(r)
         if found:
-            yield f"## {BENCHES[r.name][0].upper()}{BENCHES[r.name][1:]} ([{r.name}]({r.name}.md))\n"
+            what = BENCHES[r.name]
+            yield f"## {what[0].upper()}{what[1:]} ([{r.name}]({r.name}.md))\n"
             yield from found
     yield from both(done, True)
     drawn = [text for r in done for text in pictures(r, "###")]
@@ -269,5 +323,5 @@ def files(results):
     for r in results:
         made[r.name + ".md"] = "\n".join(page(r))
         for plot, file in r.svgs().items():
-            made[file] = plots.draw(plot, [l for l in r.report["lines"] if l["plot"] == plot])
+            made[file] = plots.draw(plot, drawn_lines(r, plot))
     return made

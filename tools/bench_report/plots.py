@@ -21,14 +21,16 @@ PACKAGE = "gnuplot-nox"
 # scale: "log"; "share" (log: 10 is the slowest tenth); "each" (values that occur, evenly spaced);
 # "linear"; "guess". unit: of the numbers: "ns", "us", "ms", "s" on a log axis, or None.
 Axis = collections.namedtuple("Axis", "title scale unit", defaults=["guess", None])
-Plot = collections.namedtuple("Plot", "title x y caption")
+# diagonal: a thin line where y is x.
+Plot = collections.namedtuple("Plot", "title x y caption diagonal", defaults=[False])
 
 PLOTS = {
     "read-latency": Plot(
         "How long a read takes", Axis("share of the reads that take less", "share"),
         Axis("a read takes at most", "log", "ns"),
         "The further to the right, the rarer the reads: at 99.9 % one read of a thousand takes "
-        "longer than the line says."),
+        "longer than the line says. A line ends where fewer than ten reads were slower. *Stale* and "
+        "*torn*: some of its reads were; what is quick there is another thing."),
     "pollers": Plot(
         "What polling does to the updater", Axis("pollers, flat out", "each"),
         Axis("updates per microsecond, one updater", "linear"),
@@ -36,8 +38,8 @@ PLOTS = {
     "stopped-flusher": Plot(
         "Who waits for a stopped flusher", Axis("the flusher was stopped for", "log", "ms"),
         Axis("the longest read took", "log", "ms"),
-        "A reader on the diagonal waits for as long as the flusher stands still; one on a flat "
-        "line does not notice."),
+        "A reader on the dotted diagonal waits for as long as the flusher stands still; one on a flat "
+        "line at the bottom does not notice.", True),
     "pass-cost": Plot(
         "One reading of every cgroup's CPU numbers", Axis("cgroups", "log"),
         Axis("a whole pass takes", "log", "ns"),
@@ -52,7 +54,8 @@ PLOTS = {
         "What readers leave of the cgroups' own work",
         Axis("readers, each polling its own cgroup", "each"),
         Axis("throughput, of that beside pollers that read nothing", "linear"),
-        "1: reading costs the cgroups' processes nothing beyond the CPU time that pollers use."),
+        "1: reading costs the cgroups' processes nothing beyond the CPU time that pollers use. Above "
+        "1: pollers that are blocked in the kernel leave their CPU time to the workload."),
 }
 
 # Longest match of a name's beginning. Light and dark: at least 3:1 against white and #0d1117.
@@ -245,7 +248,8 @@ def script(plot, lines):
         yield f"$line{i} << EOD"
         yield from (f"{x.place(px):.9g} {y.place(py):.9g}" for px, py in points[name])
         yield "EOD"
-    yield "plot " + ", ".join(
+    diagonal = "x with lines lc rgb 'black' lw 0.8 dt (2,4), " if plot.diagonal else ""
+    yield f"plot {diagonal}" + ", ".join(
         f"$line{i} with linespoints {style[name][1]} pi {max(1, len(points[name]) // 12)}"
         for i, name in enumerate(order))
 
