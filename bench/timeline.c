@@ -38,8 +38,8 @@ const struct option timeline_options[] = { { "stats", required_argument, NULL, 0
 					   { 0 } };
 
 const char timeline_help[] =
-	"  --stats N          how many are updated together (3)\n"
-	"  --cpus N           CPU slots on which they were (1)\n"
+	"  --stats N          how many are updated together (3; at most 16)\n"
+	"  --cpus N           CPU slots on which they were (1; at most 64)\n"
 	"  --write N          units of time to write a stat (16)\n"
 	"  --read N           to read a word (2)\n"
 	"  --arrive N[,N...]  when readers arrive; the flush begins at 0 (16,48)\n"
@@ -211,6 +211,11 @@ static void report_reader(enum timeline_design design, const struct timeline_run
 
 static void notes(void)
 {
+	report_note("Equal here: lock-break and global-lock, as a reader has to be behind the last "
+		    "slot's "
+		    "flush anyhow (they differ in hold_max from --cpus 2 on); seqlock-fresh and "
+		    "seqlock, "
+		    "as the flush has all updates and leaves readers none.");
 	report_note(
 		"Exact and simulated: %d stat%s, updated together on %d CPU slot%s before time 0. "
 		"The flusher begins at 0 and takes %" PRId64 " for each write, %" PRId64

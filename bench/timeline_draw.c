@@ -8,9 +8,12 @@
 
 /* ---- what both pictures say ---- */
 
+/* Why a flusher's end is called so. */
+#define PUBLISHED "done at: changed write by write until then; published at: all at once, then"
+
 struct label {
 	char name[32];       /* of the actor */
-	char result[96];     /* what it read, and when it was done */
+	char result[160];    /* what it read, and when it was done */
 	const char *verdict; /* what is wrong with that; "": nothing */
 };
 
@@ -69,7 +72,8 @@ static struct extent extent(const struct timeline *t, const struct timeline_run 
 
 /* ---- text ---- */
 
-#define COLUMNS 80
+#define COLUMNS 80 /* or more, with many stats of many CPU slots */
+#define LEAST   20 /* for the bars */
 #define LABELS  10 /* columns from one time of the axis to the next */
 
 /* A column shows what was last in it; so every reader is seen to read. */
@@ -108,11 +112,14 @@ void timeline_text(struct buf *out, const struct timeline *t,
 		   const struct timeline_run runs[TIMELINE_DESIGNS])
 {
 	const struct extent e = extent(t, runs);
-	const int room = COLUMNS - (e.name + 3) - (e.text + 2);
+	const int left = COLUMNS - (e.name + 3) - (e.text + 2);
+	const int room = left > LEAST ? left : LEAST;
 	const int64_t unit = (e.end + room - 1) / room;
 	const int columns = (int)((e.end + unit - 1) / unit);
 
-	buf_printf(out, "# writes, = reads, . waits; a column is %" PRId64 " unit%s of time\n\n",
+	buf_printf(out,
+		   "\n# writes, = reads, . waits; a column is %" PRId64
+		   " unit%s of time\n" PUBLISHED "\n\n",
 		   unit, unit == 1 ? "" : "s");
 	text_axis(out, e.name, columns, unit);
 	for (int d = 0; d < TIMELINE_DESIGNS; d++) {
@@ -138,9 +145,10 @@ enum {
 	BARS = 460, /* width of the time axis */
 	ROW = 21,
 	BAR = 14,
+	HEADING = 30,
 	TITLE = 28,
 	GAP = 14,
-	LEGEND = 34,
+	LEGEND = 56,
 	AXIS = 24,
 };
 
@@ -156,13 +164,15 @@ static double x_of(const struct picture *p, int64_t time)
 	return p->left + (double)BARS * (double)time / (double)p->end;
 }
 
-/* Of middle lightness: each has a contrast of 3 or more to white and to near black, also where the
- * page is not what the reader is said to prefer. Bars differ by their pattern, too. */
+/* The picture has a background of its own, light or dark as its reader prefers, so that it can be read
+ * on any page. Bars are of middle lightness, with a contrast of 3 or more to both; they differ by their
+ * pattern, too. */
 static const char style[] =
 	"<style>\n"
-	":root { color-scheme: light dark }\n"
-	"text { font: 13px sans-serif; fill: #6f6f6f }\n"
-	"@media (prefers-color-scheme: dark) { text { fill: #929292 } }\n"
+	".paper { fill: #fff }\n"
+	"text { font: 13px sans-serif; fill: #333 }\n"
+	"@media (prefers-color-scheme: dark) { text { fill: #e6edf3 } .paper { fill: #0d1117 } }\n"
+	".heading { font-weight: bold; font-size: 16px }\n"
 	".design { font-weight: bold; font-size: 14px }\n"
 	".tick { font-size: 11px; text-anchor: middle }\n"
 	".result { font-variant-numeric: tabular-nums }\n"
@@ -171,7 +181,7 @@ static const char style[] =
 	".writes { fill: url(#hatch); stroke: #3c7fd0; stroke-width: 1.5 }\n"
 	".reads { fill: #2e9060; stroke: #2e9060; stroke-width: 1.5 }\n"
 	".waits { fill: url(#dots); stroke: #c8701e; stroke-width: 1.5; stroke-dasharray: 3 3 }\n"
-	"@media print { text { fill: #000 } .bad { fill: #000 } }\n"
+	"@media print { .paper { fill: #fff } text { fill: #000 } .bad { fill: #000 } }\n"
 	"</style>\n"
 	"<defs>\n"
 	"<pattern id=\"hatch\" width=\"6\" height=\"6\" patternUnits=\"userSpaceOnUse\" "
@@ -198,10 +208,18 @@ static void svg_head(struct buf *out, const struct picture *p, const struct time
 		   p->width, p->height, p->width, p->height, t->stats, t->stats == 1 ? "" : "s",
 		   t->cpus, t->cpus == 1 ? "" : "s", t->write, t->read);
 	buf_str(out, style);
+	buf_printf(out,
+		   "<rect class=\"paper\" x=\"0\" y=\"0\" width=\"%d\" height=\"%d\"/>\n"
+		   "<text class=\"heading\" x=\"%d\" y=\"%d\">Who runs and who waits: %d stat%s "
+		   "updated on "
+		   "%d CPU slot%s</text>\n",
+		   p->width, p->height, MARGIN, MARGIN + 16, t->stats, t->stats == 1 ? "" : "s",
+		   t->cpus, t->cpus == 1 ? "" : "s");
 }
 
 static void svg_legend(struct buf *out, const struct picture *p)
 {
+	const int top = MARGIN + HEADING;
 	int x = p->left;
 
 	for (int k = 0; k < 3; k++) {
@@ -211,9 +229,10 @@ static void svg_legend(struct buf *out, const struct picture *p)
 		buf_printf(out,
 			   "<rect class=\"%s\" x=\"%d\" y=\"%d\" width=\"36\" height=\"%d\"/>"
 			   "<text x=\"%d\" y=\"%d\">%s</text>\n",
-			   name, x, MARGIN, BAR, x + 44, MARGIN + BAR - 2, name);
+			   name, x, top, BAR, x + 44, top + BAR - 2, name);
 		x += 120;
 	}
+	buf_printf(out, "<text x=\"%d\" y=\"%d\">" PUBLISHED "</text>\n", MARGIN, top + BAR + 20);
 }
 
 /* 1, 2 or 5 times a power of ten: at most 10 steps to the end. */
@@ -282,7 +301,7 @@ void timeline_svg(struct buf *out, const struct timeline *t,
 	struct picture p = {
 		.end = e.end,
 		.left = 2 * MARGIN + LETTER * (e.name + 2),
-		.top = MARGIN + LEGEND + AXIS,
+		.top = MARGIN + HEADING + LEGEND + AXIS,
 	};
 	int y = p.top;
 

@@ -36,7 +36,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TIMELINE_STATS   8 /* so many values leave the text picture its room */
+#define TIMELINE_STATS   16
 #define TIMELINE_CPUS    64
 #define TIMELINE_READERS 16
 #define TIMELINE_ACTORS  (1 + TIMELINE_READERS)

@@ -79,7 +79,7 @@ def options():
 
 @test
 def bad_options():
-    for option, value, says in (("--stats", "0", "1 to 8"), ("--stats", "9", "1 to 8"),
+    for option, value, says in (("--stats", "0", "1 to 16"), ("--stats", "17", "1 to 16"),
                                 ("--cpus", "65", "1 to 64"), ("--cpus", "x", "1 to 64"),
                                 ("--write", "-1", "1 to 1000000"), ("--read", "", "1 to 1000000"),
                                 ("--read", "99999999999999999999", "1 to 1000000"),
@@ -99,9 +99,9 @@ def bad_options():
 
 @test
 def limits_are_taken():
-    got = rows("--stats", "8", "--cpus", "64", "--write", "1000000", "--read", "1000000",
+    got = rows("--stats", "16", "--cpus", "64", "--write", "1000000", "--read", "1000000",
                "--arrive", ",".join(["1000000"] * 16))
-    equal(got["global-lock", 1000000]["values"], [64] * 8)
+    equal(got["global-lock", 1000000]["values"], [64] * 16)
 
 
 @test
@@ -116,6 +116,22 @@ def text():
         for k, reader in enumerate((16, 48)):
             expect(lines[at + 2 + k].startswith(f"  reader at {reader} "), lines[at + 2 + k])
     expect(any(line.endswith("1,0,0 at 22 torn, stale") for line in lines))
+    expect(any("done at:" in line and "published at:" in line for line in lines))
+    equal(done.stderr, "")  # also where much else runs: nothing is measured
+
+
+@test
+def equal_designs():
+    """The note that they are, and in what they differ, is right."""
+    for cpus in "1", "2", "3":
+        got = rows("--cpus", cpus, "--arrive", "0,10,48,50,100,200")
+        for one, other, differ in (("global-lock", "lock-break", cpus != "1"),
+                                   ("seqlock", "seqlock-fresh", False)):
+            for at in 0, 10, 48, 50, 100, 200:
+                a, b = dict(got[one, at]), dict(got[other, at])
+                equal(a.pop("hold_max") > b.pop("hold_max"), differ, (cpus, one, other))
+                a.pop("design"), b.pop("design")
+                equal(a, b, (cpus, one, other))
 
 
 @test
@@ -133,6 +149,7 @@ def picture():
     for design in DESIGNS:
         expect(design in words, design)
     expect("1,0,0 at 22 torn, stale" in words, words)
+    expect("Who runs and who waits" in words and "published at:" in words, words)
     # Nothing is fetched from elsewhere, and all is inside the picture.
     expect(not any(a.endswith("href") for e in root.iter() for a in e.attrib))
     width, height = int(root.get("width")), int(root.get("height"))
