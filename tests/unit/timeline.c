@@ -341,7 +341,7 @@ static void check_text(const struct timeline *t, enum timeline_design d)
 
 		REQUIRE(next);
 		*next = 0;
-		EXPECT(next - line <= (t->stats <= 8 ? 80 : 120), "%s", line);
+		EXPECT(next - line <= (t->stats <= 6 ? 80 : 120), "%s", line);
 		flushers += !strncmp(line, "  flusher ", 10);
 		if (!strncmp(line, "  reader at ", 12)) {
 			readers++;
