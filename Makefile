@@ -30,7 +30,8 @@ check:
 	tools/install-deps check
 	tools/check $(CHECK_ARGS)
 
-# All benches, into docs/results. As root: some make cgroups.
+# All benches, into docs/results (25 minutes; BENCH_ARGS=--quick: 4, into build/results). As root: some
+# make cgroups.
 bench:
 	tools/install-deps bench
 	$(MAKE) --no-print-directory all

@@ -105,9 +105,11 @@ class Place:
     def refuse(self, name):
         os.unlink(os.path.join(self.path, name + ".json"))
 
-    def run(self, *arguments, **more):
+    def run(self, *arguments, tool=REPORT, python=sys.executable, **more):
+        """Of another tool, which is not this tree's, without --results."""
         environment = dict(os.environ, FRESHET_BENCH=self.program, **more.pop("env", {}))
-        command = [sys.executable, REPORT, "--results", self.results, *arguments]
+        where = ["--results", self.results] if tool == REPORT else []
+        command = [python, tool, *where, *arguments]
         return subprocess.run(command, env=environment, capture_output=True, text=True,
                               timeout=120, **more)
 
@@ -131,6 +133,8 @@ class Place:
 def report_or_skip(place, *arguments):
     if not shutil.which("gnuplot"):
         skip("needs gnuplot")
+    if os.geteuid() != 0:
+        skip("needs root, as some benches do")
     done = place.run(*arguments)
     equal(done.returncode, 0, done.stderr)
     return done
@@ -277,7 +281,7 @@ def columns_are_explained():
     place = Place("columns")
     report_or_skip(place, "designs", "timeline")
     page = place.read("designs.md")
-    for text in "blocked_ms: ms of the longest read", "flush_us: µs of CPU", "torn: reads whose":
+    for text in "blocked_ms: ms of the longest read", "update_ns: ns an update", "torn: reads whose":
         expect(text in page, text)
     expect("1,1,1 is right" in place.read("timeline.md"))
 
@@ -323,7 +327,8 @@ def a_bench_that_fails_keeps_its_page():
     expect("cannot access" in done.stderr or "No such file" in done.stderr, "its stderr is shown")
     equal(place.read("read.csv"), old)
     page = place.read("read.md")
-    expect("failed: exit status 7. What is shown is the run of" in page and "## Bars" in page, page)
+    expect(re.search(r"failed: exit status 7: .*No such file or directory\. What is shown is the run "
+                     "of", page) and "## Bars" in page, page)
     expect("exit status 7" in place.read("README.md"), "the index says so")
     equal(json.loads(place.read("pass.json"))["lines"], place.made["pass"]["lines"])
     place.offer("read", made_up("read"))
@@ -341,7 +346,56 @@ def a_bench_that_never_ran():
         place.refuse(name)
         equal(place.run(name).returncode, 1)
         expect("failed: exit status" in place.read(name + ".md"))
+        expect(name + ".json" not in place.all(), "data of a run that there was not")
     expect("timeline.svg" not in place.all() and "pass-cost.svg" in place.all())
+
+
+@test
+def an_ordinary_user_is_told_first():
+    place = Place("user")
+    if not shutil.which("gnuplot"):
+        skip("needs gnuplot")
+    who, pythons = {}, [sys.executable, "/usr/bin/python3"]
+    if os.geteuid() == 0:
+        who = {"user": 65534, "group": 65534, "extra_groups": []}
+        os.chmod(SCRATCH, 0o755)
+        os.chown(place.path, 65534, 65534)
+        pythons = [python for python in pythons if subprocess.run(
+            ["test", "-r", REPORT, "-a", "-x", python], check=False, **who).returncode == 0]
+        if not pythons:
+            skip("needs a tree and a Python that others can use")
+    done = place.run("scrape", "hammer", "read", python=pythons[0], **who)
+    equal(done.returncode, 1, done.stderr)
+    equal(done.stderr.splitlines()[0], "bench-report: scrape, hammer: not run, root is needed for the "
+          "cgroups they make")
+    equal([call.split()[0] for call in place.calls()], ["read"])
+    expect("root is needed" in place.read("hammer.md") and "## Bars" in place.read("read.md"))
+
+
+@test
+def results_belong_to_who_called_sudo():
+    place = Place("sudo")
+    report_or_skip(place, "read")
+    equal(place.run("read", env={"SUDO_UID": "65534", "SUDO_GID": "65533"}).returncode, 0)
+    for path in [place.results, *(os.path.join(place.results, name) for name in place.all())]:
+        found = os.stat(path)
+        equal((found.st_uid, found.st_gid), (65534, 65533), path)
+
+
+@test
+def a_quick_run_leaves_what_is_published():
+    place = Place("quick")
+    report_or_skip(place, "read")
+    before, tree = place.all(), place.path
+    shutil.copytree(os.path.dirname(REPORT), os.path.join(tree, "tools"),
+                    ignore=shutil.ignore_patterns("__pycache__"))
+    there = {path for path, _, _ in os.walk(os.path.join(tree, "tools"))}
+    done = place.run("--quick", "read", tool=os.path.join(tree, "tools", "bench-report"))
+    equal(done.returncode, 0, done.stderr)
+    place.left_whole(before)
+    place.results = os.path.join(tree, "build", "results")
+    expect("read --quick`" in place.read("read.md"), place.read("read.md"))
+    equal({path for path, _, _ in os.walk(os.path.join(tree, "tools"))}, there, "bytecode")
 
 
 @test

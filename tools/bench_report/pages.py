@@ -68,18 +68,17 @@ def load(directory, name):
         return None
     failed = kept.pop("failed", None)
     if "run" not in kept:
-        return Result(name, failed=failed)
+        return None
     with open(os.path.join(directory, name + ".csv"), encoding="utf-8", newline="") as f:
         rows = tables.from_csv(f.read())
     return Result(name, Run(**kept.pop("run")), rows, kept, failed)
 
 
 def save(directory, result):
-    """NAME.json, an item a line, and NAME.csv if there was a complete run."""
+    """NAME.csv, and NAME.json, an item a line; of a bench that has a complete run."""
     kept = {"failed": result.failed} if result.failed else {}
-    if result.run:
-        kept.update(run=result.run._asdict(), **result.report)
-        write(directory, result.name + ".csv", tables.to_csv(result.rows))
+    kept.update(run=result.run._asdict(), **result.report)
+    write(directory, result.name + ".csv", tables.to_csv(result.rows))
 
     def dump(value):
         return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
@@ -185,7 +184,8 @@ def warnings(results):
 
 
 def failure(result):
-    text = f"The run of {result.failed['date']} failed: {result.failed['why']}."
+    why = escape(result.failed["why"].rstrip(".")).replace("|", "\\|")
+    text = f"The run of {result.failed['date']} failed: {why}."
     return text + (f" What is shown is the run of {result.run.date}." if result.run else "")
 
 
