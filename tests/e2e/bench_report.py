@@ -263,11 +263,12 @@ def runs_that_are_not_worth_much_say_so():
     busy["machine"]["load"] = 0.41
     few = dict(made_up("pass"), lines=[line("pass-cost", how, (300,)) for how in ("open", "bpf")])
     place.offer("scrape", busy)
+    place.offer("timeline", dict(made_up("timeline"), machine=busy["machine"]))
     place.offer("pass", few)
-    report_or_skip(place, "scrape", "pass", "read")
+    report_or_skip(place, "scrape", "pass", "read", "timeline")
     equal(place.run("read", "--quick").returncode, 0)
     busy_words, quick_words = "The machine was busy when this began", "A quick run"
-    for name, words in (("scrape", [busy_words]), ("pass", []), ("read", [quick_words]),
+    for name, words in (("scrape", [busy_words]), ("pass", []), ("timeline", []), ("read", [quick_words]),
                         ("README", [busy_words + " (scrape)", quick_words + " (read)"])):
         page = place.read(name + ".md")
         equal(re.findall(r"> \*\*(.*?):\*\*", page), words, name)
