@@ -31,8 +31,8 @@ struct designs_entry {
 	/* Over all configurations, by summary_add(). */
 	struct {
 		uint64_t stale, torn, torn_max_skew, backwards, lost, excess, reads, updates;
-		double least_blocked_ms, most_blocked_ms; /* NAN: not measured */
-		unsigned best[SUMMARY_METRICS];           /* configurations */
+		double most_blocked_ms;         /* NAN: not measured */
+		unsigned best[SUMMARY_METRICS]; /* configurations */
 	} sum;
 };
 

