@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -89,6 +90,30 @@ static void cpu_model(char *ret, size_t size)
 		fclose(f);
 }
 
+/* Ticks that all CPUs together have worked, for others' machines too. */
+static double worked_ticks(void)
+{
+	unsigned long long user, nice, system, idle, iowait, irq, softirq, steal;
+	FILE *f = fopen("/proc/stat", "re");
+	int n = f ? fscanf(f, "cpu %llu %llu %llu %llu %llu %llu %llu %llu", &user, &nice, &system,
+			   &idle, &iowait, &irq, &softirq, &steal)
+		  : 0;
+
+	if (f)
+		fclose(f);
+	return n == 8 ? (double)(user + nice + system + irq + softirq + steal) : (double)NAN;
+}
+
+/* During half a second. Not the load average, which a bench before this one would still be in. */
+static double cpus_in_use(void)
+{
+	const struct timespec half = { .tv_nsec = 500 * 1000 * 1000 };
+	double before = worked_ticks();
+
+	nanosleep(&half, NULL);
+	return (worked_ticks() - before) * 2 / (double)sysconf(_SC_CLK_TCK);
+}
+
 void report_begin(const char *bench, bool measures)
 {
 	struct utsname u = { 0 };
@@ -99,11 +124,10 @@ void report_begin(const char *bench, bool measures)
 	cpu_model(report.cpu, sizeof(report.cpu));
 	report.cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	report.possible = sysconf(_SC_NPROCESSORS_CONF);
-	if (getloadavg(&report.load, 1) != 1)
-		report.load = -1;
+	report.load = measures ? cpus_in_use() : 0;
 	if (measures && report.load > 0.2 * (double)report.cpus)
 		fprintf(stderr,
-			"freshet-bench: this machine is busy (load %.2f on %ld CPUs): "
+			"freshet-bench: this machine is busy (%.2f of %ld CPUs in use): "
 			"absolute figures will be too high\n",
 			report.load, report.cpus);
 }
@@ -299,7 +323,9 @@ static void print_json(struct buf *out)
 	buf_printf(out, ",\"cpus\":%ld,\"possible_cpus\":%ld,\"kernel\":", report.cpus,
 		   report.possible);
 	json_string(out, report.kernel);
-	buf_printf(out, ",\"load\":%.2f},\"rows\":[", report.load);
+	buf_str(out, ",\"load\":");
+	print_number(out, report.load, 2, true);
+	buf_str(out, "},\"rows\":[");
 	for (int i = 0; i < report.rows; i++) {
 		const struct row *r = &report.row[i];
 
@@ -443,8 +469,9 @@ static void print_groups(struct buf *out)
 
 static void print_tables(struct buf *out)
 {
-	buf_printf(out, "%s on %s, %ld CPUs (%ld possible), Linux %s, load %.2f\n", report.bench,
-		   report.cpu, report.cpus, report.possible, report.kernel, report.load);
+	buf_printf(out, "%s on %s, %ld CPUs (%ld possible), Linux %s, %.2f CPUs in use\n",
+		   report.bench, report.cpu, report.cpus, report.possible, report.kernel,
+		   report.load);
 	if (report.group)
 		print_groups(out);
 	else
