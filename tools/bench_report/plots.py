@@ -248,7 +248,7 @@ def script(plot, lines):
         yield f"$line{i} << EOD"
         yield from (f"{x.place(px):.9g} {y.place(py):.9g}" for px, py in points[name])
         yield "EOD"
-    diagonal = "x with lines lc rgb 'black' lw 0.8 dt (2,4), " if plot.diagonal else ""
+    diagonal = "x with lines lc rgb 'black' lw 1.4 dt (3,5), " if plot.diagonal else ""
     yield f"plot {diagonal}" + ", ".join(
         f"$line{i} with linespoints {style[name][1]} pi {max(1, len(points[name]) // 12)}"
         for i, name in enumerate(order))
