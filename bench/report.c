@@ -53,7 +53,8 @@ static struct {
 	const char *bench;
 	char cpu[128], kernel[136];
 	long cpus, possible;
-	double load;
+	double load;   /* average, of a minute */
+	double in_use; /* CPUs, just before */
 	struct row row[MAX_ROWS];
 	int rows;
 	const char *const *group; /* of rows, for tables; NULL: one table with all columns */
@@ -124,12 +125,14 @@ void report_begin(const char *bench, bool measures)
 	cpu_model(report.cpu, sizeof(report.cpu));
 	report.cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	report.possible = sysconf(_SC_NPROCESSORS_CONF);
-	report.load = measures ? cpus_in_use() : 0;
-	if (measures && report.load > 0.2 * (double)report.cpus)
+	if (getloadavg(&report.load, 1) != 1)
+		report.load = (double)NAN;
+	report.in_use = measures ? cpus_in_use() : 0;
+	if (measures && report.in_use > 0.2 * (double)report.cpus)
 		fprintf(stderr,
 			"freshet-bench: this machine is busy (%.2f of %ld CPUs in use): "
 			"absolute figures will be too high\n",
-			report.load, report.cpus);
+			report.in_use, report.cpus);
 }
 
 void report_row(void)
@@ -325,6 +328,8 @@ static void print_json(struct buf *out)
 	json_string(out, report.kernel);
 	buf_str(out, ",\"load\":");
 	print_number(out, report.load, 2, true);
+	buf_str(out, ",\"cpus_in_use\":");
+	print_number(out, report.in_use, 2, true);
 	buf_str(out, "},\"rows\":[");
 	for (int i = 0; i < report.rows; i++) {
 		const struct row *r = &report.row[i];
@@ -471,7 +476,7 @@ static void print_tables(struct buf *out)
 {
 	buf_printf(out, "%s on %s, %ld CPUs (%ld possible), Linux %s, %.2f CPUs in use\n",
 		   report.bench, report.cpu, report.cpus, report.possible, report.kernel,
-		   report.load);
+		   report.in_use);
 	if (report.group)
 		print_groups(out);
 	else

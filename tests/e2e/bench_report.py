@@ -71,7 +71,7 @@ def made_up(name):
                  "mean_s_per_100k": number()} for m in ("open", "segment") for r in (1, 8)]
         lines = [line("hammer-workload", how, (1, 2, 8, 32)) for how in ("open", "segment")]
     return {"bench": name, "machine": {"cpu": f"The CPU of {name}", "cpus": 2, "possible_cpus": 4,
-                                       "kernel": "6.18 x86_64", "load": 0.05},
+                                       "kernel": "6.18 x86_64", "load": 0.05, "cpus_in_use": 0.01},
             "rows": rows, "lines": lines,
             "bars": [{"bar": "good", "value": number(), "below": 1e6, "unit": " us", "met": True},
                      {"bar": "better", "value": number(), "at_least": 1e6, "unit": "x",
@@ -260,7 +260,7 @@ def who_is_best_follows_from_the_rows():
 def runs_that_are_not_worth_much_say_so():
     place = Place("warnings")
     busy = made_up("scrape")
-    busy["machine"]["load"] = 0.41
+    busy["machine"]["cpus_in_use"] = 0.41
     few = dict(made_up("pass"), lines=[line("pass-cost", how, (300,)) for how in ("open", "bpf")])
     place.offer("scrape", busy)
     place.offer("timeline", dict(made_up("timeline"), machine=busy["machine"]))

@@ -56,7 +56,7 @@ class Result:
 
     def busy(self):
         m = self.report.get("machine")
-        return bool(m) and (m["load"] or 0) > BUSY * m["cpus"]
+        return bool(m) and (m.get("cpus_in_use") or 0) > BUSY * m["cpus"]
 
 
 def load(directory, name):
@@ -175,7 +175,7 @@ def warnings(results):
     measured = [r for r in results if r.name != "timeline"]  # which is exact on any machine
     busy, quick = [r for r in measured if r.busy()], [r for r in measured if r.quick()]
     if busy:
-        loads = ", ".join(dict.fromkeys(f"{r.report['machine']['load']} of "
+        loads = ", ".join(dict.fromkeys(f"{r.report['machine']['cpus_in_use']} of "
                                         f"{r.report['machine']['cpus']} CPUs" for r in busy))
         yield (f"> **{which(busy, 'The machine was busy when this began')}:** {loads} in use. "
                "Absolute figures are too high and waits too long.\n")
@@ -201,7 +201,7 @@ def page(result):
         busy = result.report["machine"]["load"]
         command = " ".join(["freshet-bench", result.name, *result.run.arguments])
         yield (f"`{command}`, {result.run.date}, {took(result.run.seconds)}; {machine(result)}, "
-               f"{busy} CPUs in use when it began; Freshet {result.run.commit}.\n")
+               f"load {busy} when it began; Freshet {result.run.commit}.\n")
         yield (f"[All rows as CSV]({result.name}.csv) · [the rest as JSON]({result.name}.json) · "
                "[how to read this](README.md#how-to-read-it) · [all benches](README.md)\n")
         summary = findings.summary(result)
@@ -307,7 +307,8 @@ HOW = """## How to read it
   a spread, it is the distance of the quartiles, in per cent of the median. Methods that are compared
   took turns within the same run.
 - Compare within a table rather than between machines. On shared cores (virtual machines) the same
-  loop takes up to twice as long from one moment to the next; pages say if the machine was busy.
+  loop takes up to twice as long from one moment to the next; pages say if the machine was busy. `load`
+  is the mean of a minute, in which a bench that ran just before still counts.
 - A bar is a goal of Freshet's: a limit that was set before anything was measured. One that is not
   met stays in the table. An expectation is no goal: it says what a design is known for.
 - Each page says when its own run was and of which commit. A bench that failed keeps the page of its
