@@ -38,7 +38,7 @@
 #define START_NS     (300 * NSEC_PER_MSEC)
 #define NONE_WINDOWS 8
 #define LEAST_ROUNDS 3
-#define QUICK_NS     (40 * NSEC_PER_SEC) /* then a quick run makes one more round of each kind */
+#define QUICK_NS     (36 * NSEC_PER_SEC) /* then a quick run makes one more round of each kind */
 #define PACE_US      1000u
 
 #define MAX_SIZES   3

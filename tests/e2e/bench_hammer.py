@@ -92,7 +92,7 @@ def quick():
     flush = "bpf+flush" not in missing
     for r in result["rows"]:
         equal(list(r)[:len(KEYS)], KEYS)
-        expect(r["units_s"] > 0 and r["switches_s"] > 0 and r["windows"] >= 3, r)
+        expect(r["units_s"] > 0 and r["switches_s"] > 0 and r["windows"] >= 1, r)
     for cgroups, readers, pace, methods in ((300, 8, 0, READING), (300, 8, 1000, ["open", "segment"]),
                                             (4, 2, 0, READING)):
         base = rows["spin", cgroups, readers, pace]
