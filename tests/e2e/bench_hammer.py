@@ -78,8 +78,8 @@ def quick():
     equal(bench.process.returncode, 0, err)
     load = os.getloadavg()[0]
     note(f"{seconds:.0f} s, load {load:.1f}")
-    # The bench itself keeps about twenty processes running.
-    expect(seconds < QUICK_SECONDS * max(1, load / 20), f"{seconds:.0f} s")
+    # For a machine that does nothing else; twice that, as this one may.
+    expect(seconds < 2 * QUICK_SECONDS * max(1, load / 20), f"{seconds:.0f} s")
     result = json.loads(out)
     equal(result["bench"], "hammer")
     for bar in result["bars"]:
