@@ -16,7 +16,6 @@ from freshet import TREE, cgroup2_mount, wait_until
 from tap import equal, expect, note, run, skip, test
 
 BENCH = os.environ.get("FRESHET_BENCH") or os.path.join(TREE, "build", "freshet-bench")
-QUICK_SECONDS = 50
 KEYS = ["method", "cgroups", "readers", "pace_us", "mean_s_per_100k", "worst_us", "workload_ratio",
         "sys_s", "rstat_pct", "age_p99_us", "daemon_cpu_pct"]
 READING = ["open", "kept", "bpf+flush", "segment", "segment-max-age-0"]
@@ -78,8 +77,7 @@ def quick():
     equal(bench.process.returncode, 0, err)
     load = os.getloadavg()[0]
     note(f"{seconds:.0f} s, load {load:.1f}")
-    # For a machine that does nothing else; twice that, as this one may.
-    expect(seconds < 2 * QUICK_SECONDS * max(1, load / 20), f"{seconds:.0f} s")
+    # That it ends in time: end(). How soon depends on what else takes this machine's CPUs.
     result = json.loads(out)
     equal(result["bench"], "hammer")
     for bar in result["bars"]:
