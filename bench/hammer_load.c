@@ -225,8 +225,7 @@ void hammer_load_stop(struct hammer_load *l)
 {
 	if (!l)
 		return;
-	for (unsigned i = 0; i < l->count; i++)
-		procs_kill(l->pid[i]);
+	procs_kill_all(l->pid, l->count);
 	if (l->worker)
 		munmap(l->worker, l->capacity * sizeof(*l->worker));
 	free(l->pid);

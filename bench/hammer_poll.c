@@ -472,8 +472,7 @@ void hammer_poll_stop(struct hammer_poll *h)
 {
 	if (!h)
 		return;
-	for (unsigned i = 0; i < h->count; i++)
-		procs_kill(h->pid[i]);
+	procs_kill_all(h->pid, h->count);
 	munmap(h->board, h->size);
 	free(h);
 }

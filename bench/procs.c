@@ -138,13 +138,19 @@ pid_t procs_fork_into(const char *cgroup)
 	return (pid_t)pid;
 }
 
+void procs_kill_all(const pid_t *pids, unsigned count)
+{
+	for (unsigned i = 0; i < count; i++)
+		if (pids[i] > 0)
+			kill(pids[i], SIGKILL);
+	for (unsigned i = 0; i < count; i++)
+		while (pids[i] > 0 && waitpid(pids[i], NULL, 0) < 0 && errno == EINTR)
+			;
+}
+
 void procs_kill(pid_t pid)
 {
-	if (pid <= 0)
-		return;
-	kill(pid, SIGKILL);
-	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
-		;
+	procs_kill_all(&pid, 1);
 }
 
 void procs_sleep(uint64_t ns)

@@ -39,6 +39,9 @@ pid_t procs_fork_into(const char *cgroup);
 /* SIGKILL, and waits. */
 void procs_kill(pid_t pid);
 
+/* All at once: one that is killed must get a CPU to end, which those that still work would have. */
+void procs_kill_all(const pid_t *pids, unsigned count);
+
 void procs_sleep(uint64_t ns);
 
 /* The path of a program that lies beside this one. */
